@@ -38,8 +38,14 @@ ALLOWED = (
     SingularClassWarning,
     UndefinedMetricWarning,  # scikit-learn's, of folds with one row
 )  # a CertificateWarning is a ConvergenceWarning
-# What feature selection says of columns, and scikit-learn's splitters of classes with fewer rows than folds.
-SAYINGS = ("constant, with score 0", "The least populated class in y")
+# What feature selection says of columns, scikit-learn's splitters and ours of classes with fewer rows than folds, and
+# kernel machines of weights that LIBSVM takes for 0.
+SAYINGS = (
+    "constant, with score 0",
+    "The least populated class in y",
+    "folds lack a class",
+    "Rows of negative weight",
+)
 PRIVATE = re.compile(r"(?<![\w.'\"])_[a-z]\w*|\b\w+Error\b|NoneType|object at 0x")
 LONGEST = 400
 
@@ -86,7 +92,8 @@ def _one_fit(case: HuntCase, chosen: RandomModel, model: Any, table: RandomTable
     if not np.isfinite(np.asarray(table.X, dtype=float)).all() and not (model.missing and "nan" in table.words):
         case.find("NaN or infinity was taken", model, words)
     case.count("fits that hold" if model.certificate_.holds else "fits that warn")
-    exact = model.certificate_.kind in ("exact", "greedy") and not hasattr(model, "estimator_")
+    timed = "max_time" in model.get_params()
+    exact = model.certificate_.kind in ("exact", "greedy") and not hasattr(model, "estimator_") and not timed
     if exact and not model.certificate_.holds:  # there is no loop that may have stopped early
         case.find("an exact fit fails its certificate", model, f"{words}: {model.certificate_.failures()}")
     own = f"{type(model).__name__}: "  # a model of models lets those speak for themselves

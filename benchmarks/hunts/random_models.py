@@ -354,6 +354,10 @@ def _tree_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
     return {**_tree(rng, n, d), "criterion": pick(rng, "squared_error", "absolute_error")}
 
 
+def _tree_of_bins(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_tree(rng, n, d), "categorical_features": None, "max_bins": pick(rng, 4, 255)}
+
+
 def _best_tree(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     return {"max_depth": int(rng.integers(1, 4)), "max_bins": int(rng.integers(2, 9)), "time_limit": 0.0}
 
@@ -504,6 +508,8 @@ MODELS = (
     RandomModel("OneClassSVM", "none", _nu_svc, None, None, 60),
     RandomModel("DecisionTreeClassifier", "classes", _tree, None, {"random_state": 0}, 100),
     RandomModel("DecisionTreeRegressor", "numbers", _tree_of_amounts, None, {"random_state": 0}, 100),
+    RandomModel("DecisionTreeClassifier", "classes", _tree_of_bins, None, {"random_state": 0, "max_bins": 8}, 100),
+    RandomModel("DecisionTreeRegressor", "numbers", _tree_of_bins, None, {"random_state": 0, "max_bins": 8}, 100),
     RandomModel("OptimalTreeClassifier", "classes", _best_tree, None, {"time_limit": 0.0}, 60),
     RandomModel("OptimalTreeRegressor", "numbers", _best_tree, None, {"time_limit": 0.0}, 60),
     RandomModel("AdaBoostClassifier", "classes", _boosted, None, {"n_estimators": 5}, 100),
@@ -524,6 +530,7 @@ MODELS = (
     RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
     RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
     RandomModel("AdditiveClassifier", "two", _additive, None, {"alpha": 0.1}, 100),
+    RandomModel("AdditiveClassifier", "classes", _additive, None, {"alpha": 0.1}, 100),
     RandomModel("AdditiveRegressor", "numbers", _additive, None, {"alpha": 0.1}, 100),
     RandomModel("AdditiveRegressor", "counts", _additive_counts, None, {"alpha": 0.1, "loss": "poisson"}, 100),
     RandomModel("BayesianGaussianMixture", "none", _dirichlet, None, {"random_state": 0}, 100),

@@ -63,12 +63,19 @@ def _try_wrong_models(case: HuntCase, chosen: RandomModel, own: Any, table: Rand
                 case.count("wrong models audited")
                 case.count("wrong models that hold", int(found.holds))
                 words = f"{type(model).__module__.split('.')[0]}'s model, {name}, on {table}"
-                _check_against(case, own, words, found, best.get(_strength(found), math.nan), table)
+                reached = best.get(_strength(found), math.nan) if _same_levels(model, wrong) else math.nan
+                _check_against(case, own, words, found, reached, table)
 
 
 def _strength(certificate: Certificate) -> float:
     """The strength that a selector chose: fits at two of them are two problems, whose optima are not compared."""
     return float(certificate.facts.get("strength chosen", 0.0))
+
+
+def _same_levels(model: Any, wrong: Any) -> bool:
+    """Whether two additive models have the same levels, of which alone a bound speaks; others have none."""
+    levels = [[shape.thresholds for shape in getattr(m, "shape_functions_", ())] for m in (model, wrong)]
+    return len(levels[0]) == len(levels[1]) and all(map(np.array_equal, *levels))
 
 
 def _limit_time(model: Any) -> None:
@@ -126,7 +133,8 @@ def _check_against(case: HuntCase, own: Any, words: str, found: Certificate, bes
         return
     rounding = ROUNDING[np.asarray(table.X).dtype.char]
     # The bound of a boosting speaks of sums of its own size alone: what a larger one reaches may lie below.
-    if math.isfinite(found.bound) and "size of the model" not in found.facts:
+    sized = any(name in found.facts for name in ("size of the model", "size of the additive model"))
+    if math.isfinite(found.bound) and not sized:
         case.count("bounds compared")
         if found.bound > best + max(rounding * 1e-3, 1e-9) * abs(best) + 1e-15 * rounding / 1e-9 * found.scale:
             case.find("bound above the optimum", own, f"{words}: bound {found.bound!r}, best known {best!r}")

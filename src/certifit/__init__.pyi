@@ -137,6 +137,7 @@ from certifit.cluster.seeding import kmeans_plusplus as kmeans_plusplus
 from certifit.svm.smallest_l1_strength import l1_min_c as l1_min_c
 from certifit.linear_model.regularisation_path import lasso_path as lasso_path
 from certifit.store import load as load
+from certifit.store.onnx_reader import load_onnx as load_onnx
 from certifit.datasets import load_penguins as load_penguins
 from certifit.manifold.embedding_function import locally_linear_embedding as locally_linear_embedding
 from certifit.feature_selection.score_functions import mutual_info_classif as mutual_info_classif
@@ -151,6 +152,7 @@ from certifit.linear_model.regularisation_path import ridge_regression as ridge_
 from certifit.checkers.neural_network.robustness import robust_radius as robust_radius
 from certifit.store import save as save
 from certifit.store.onnx_file import save_onnx as save_onnx
+from certifit.store.vnnlib_file import save_vnnlib as save_vnnlib
 from certifit.checkers.tree.sums.questions import score_range as score_range
 from certifit.mixture.choose_components import select_mixture as select_mixture
 from certifit.rows import set_threads as set_threads

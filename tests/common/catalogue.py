@@ -331,7 +331,7 @@ QUADRATIC = ("means_", "rotations_", "scalings_", "covariance_")
 LBFGS = {"solver": "lbfgs"}
 TENSORS, SMOOTH = ("coefs_", "intercepts_", "loss_"), {"hidden_layer_sizes": (3,), "activation": "tanh"}
 STATIONARY = {**LBFGS, **SMOOTH, "alpha": 20.0, "tol": 1e-7, "max_iter": 3000, "random_state": 0}
-TINY = {"layers": [("conv", 3, 2), "relu", ("dense", 4), "tanh"], "max_iter": 5, "random_state": 0}
+TINY = {"layers": [("conv", 3, 2), "relu", ("dense", 4), "tanh", "batch_norm"], "max_iter": 5, "random_state": 0}
 EPOCHS = {"hidden_layer_sizes": (5,), "batch_size": 50, "max_iter": 12, "random_state": 0}
 lle = partial(manifold.LocallyLinearEmbedding, n_neighbors=12, eigen_solver="dense")
 liblinear = partial(svm.LinearSVC, tol=1e-9, max_iter=100_000, random_state=0)
@@ -543,7 +543,7 @@ CATALOGUE = [
           partial(ensemble.HistGradientBoostingRegressor, loss="poisson", **TEN_STAGES),
           {"max_iter": 10}),
     Entry(MLPClassifier, STATIONARY, few_three, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
-    Entry(ConvNetClassifier, TINY, two, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
+    Entry(ConvNetClassifier, TINY, two, (*TENSORS, "moments_"), partial(neural_network.MLPClassifier, **STATIONARY)),
     Entry(MLPClassifier, EPOCHS, two, TENSORS, partial(neural_network.MLPClassifier, **STATIONARY)),
     Entry(MLPRegressor, STATIONARY, few_amounts, TENSORS, partial(neural_network.MLPRegressor, **STATIONARY)),
     Entry(MLPRegressor, {**EPOCHS, "solver": "sgd", "learning_rate": "adaptive"}, amounts, TENSORS,

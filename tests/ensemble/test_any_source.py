@@ -24,6 +24,7 @@ GROVE = {"n_estimators": 3, "max_depth": 5, "random_state": 0}
 MODELS = [
     certifit.DecisionTreeClassifier(max_depth=4),
     certifit.DecisionTreeRegressor(max_leaf_nodes=9),
+    certifit.DecisionTreeClassifier(max_depth=4, max_bins=32),
     certifit.OptimalTreeClassifier(max_depth=2, max_bins=6, time_limit=0.0),
     certifit.OptimalTreeRegressor(max_depth=2, max_bins=6, time_limit=0.0),
     certifit.RandomForestClassifier(**GROVE, oob_score=True),

@@ -10,7 +10,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import GradientBoostingClassifier as SklearnClassifier
 from sklearn.ensemble import GradientBoostingRegressor as SklearnRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.ensemble import HistGradientBoostingRegressor as SklearnBinned
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 
 from certifit import AdaBoostClassifier, GradientBoostingClassifier, GradientBoostingRegressor, audit
 from certifit.checkers.ensemble.boosting.stage_rules import bag_rows, huber_centre
@@ -77,6 +79,41 @@ def test_robust_losses_come_as_low_as_those_of_scikit_learn(loss):
     theirs = SklearnRegressor(loss=loss, n_estimators=30).fit(X, y)
     assert ours.certificate_.holds
     assert ours.train_score_[-1] == pytest.approx(theirs.train_score_[-1], rel=0.1)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_the_first_stage_of_a_log_link_in_closed_form(loss):
+    """From log ȳ a leaf moves by -Σ φ' / Σ φ", which with r = mean of the leaf / ȳ is r - 1, or 1 - 1 / r."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(60, 1)).astype(float)
+    y = rng.gamma(2.0, 1.0 + X[:, 0]).round(1) + 0.1
+    model = GradientBoostingRegressor(loss=loss, n_estimators=1, max_depth=1, learning_rate=0.5).fit(X, y)
+    r = np.where(X[:, 0] > 0, y[X[:, 0] > 0].mean(), y[X[:, 0] == 0].mean()) / y.mean()
+    step = r - 1 if loss == "poisson" else 1 - 1 / r
+    np.testing.assert_allclose(model.predict(X), y.mean() * np.exp(0.5 * step))
+    assert model.init_.predict(X[:1])[0] == pytest.approx(y.mean())
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_losses_with_a_log_link_come_as_low_as_those_of_bins(loss):
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 12, size=(300, 3)).astype(float)
+    y = rng.gamma(3.0, np.exp(0.1 * X[:, 0] - 0.1 * X[:, 1])) + 0.01
+    model = GradientBoostingRegressor(loss=loss, n_estimators=30, random_state=0).fit(X, y)
+    binned = SklearnBinned(loss=loss, max_iter=30, max_depth=3, min_samples_leaf=1, max_leaf_nodes=None).fit(X, y)
+    deviance = mean_poisson_deviance if loss == "poisson" else mean_gamma_deviance
+    assert deviance(y, model.predict(X)) == pytest.approx(deviance(y, binned.predict(X)), rel=0.1)
+    assert model.certificate_.holds
+    assert audit(model, X, y).holds
+    assert model.objective(X, y).total == pytest.approx(model.certificate_.objective, rel=1e-9)
+    other = GradientBoostingRegressor(loss=loss, n_estimators=3, init=PoissonRegressor(), subsample=0.5).fit(X, y)
+    assert audit(other, X, y).holds
+    with pytest.raises(DataError, match="predictions of init"):
+        GradientBoostingRegressor(loss=loss, init=LinearRegression()).fit(X, y)
+    stumps = GradientBoostingRegressor(loss=loss, n_estimators=5, max_depth=1).fit(X, y)
+    assert stumps.certificate_.kind == "bounded"
+    with pytest.raises(DataError, match="targets from -1"):
+        GradientBoostingRegressor(loss=loss).fit(X, y - y.min() - 1)
 
 
 def test_an_estimator_to_begin_with():
@@ -195,7 +232,7 @@ def test_wrong_settings_are_refused_in_words(settings, words):
 # The checker cannot be fooled ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile", "poisson"])
 def test_a_tree_that_is_not_the_greedy_one_is_found_out(loss):
     X, y = load_diabetes(return_X_y=True)
     X, y = X[:150], y[:150]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier as SklearnClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor as SklearnRegressor
 from sklearn.metrics import log_loss
@@ -67,6 +68,26 @@ def test_the_same_trees_as_scikit_learn_where_values_are_few():
     settings = {"max_iter": 5, "max_leaf_nodes": 4}
     ours = HistGradientBoostingRegressor(**settings).fit(X, y)
     assert np.allclose(ours.predict(X), SklearnRegressor(**settings).fit(X, y).predict(X), atol=1e-5)
+
+
+def test_the_exponential_loss_is_adaboosts():
+    """Where values are few, stumps by curvatures come as low as those of scikit-learn's exact boosting."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, size=(400, 4)).astype(float)
+    y = np.where(X[:, 0] + X[:, 1] + rng.normal(size=400) > 8, "yes", "no")
+    model = HistGradientBoostingClassifier(loss="exponential", max_iter=40, max_leaf_nodes=2).fit(X, y)
+    peer = GradientBoostingClassifier(loss="exponential", n_estimators=40, max_depth=1).fit(X, y)
+    sign = np.where(y == "yes", 1.0, -1.0)
+    mine, theirs = (float(np.exp(-sign * m.decision_function(X)).mean()) for m in (model, peer))
+    assert mine == pytest.approx(theirs, rel=0.02)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-2 * model.decision_function(X))))
+    assert model.certificate_.objective == pytest.approx(mine)
+    assert (model.certificate_.kind, model.certificate_.holds) == ("bounded", True)
+    assert audit(model, X, y).holds
+    model.loss = "log_loss"
+    assert not audit(model, X, y).holds
+    with pytest.raises(DataError, match="two classes"):
+        HistGradientBoostingClassifier(loss="exponential").fit(X, X[:, 0])
 
 
 def test_breast_cancer_out_of_sample():

@@ -13,8 +13,8 @@ from certifit import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from certifit.ensemble.forest import growing
 from certifit.tree.binned import bins, growth
+from certifit.tree.binned.seeded import growing
 from certifit.tree.routing import packed_trees
 
 PLACES = [growing.PLAIN_FIRST, growth.PLAIN_FIRST, growth.PLAIN_PAIRS, bins.PLAIN_FIRST]

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from certifit import CertificateWarning
 from certifit.checkers.kernel_approximation import approximate_svc as certificates
 from certifit.checkers.kernel_approximation.adapter import audit_approximate_svc, audit_fourier, audit_nystroem
-from certifit.checkers.svm.linear_machines.linear import ClaimedLinearSvm
+from certifit.checkers.svm.linear_machines.claimed import ClaimedLinearSvm
 from certifit.exceptions import DataError
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.nystroem import Nystroem

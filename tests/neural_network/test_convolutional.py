@@ -17,7 +17,7 @@ from certifit.neural_network.layers.row_layers import Dense, LayerWeights, ReLU
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
-from certifit.neural_network.training import MinibatchSlopes, NetworkRows, full_slopes
+from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows, full_slopes
 
 DIGITS = load_digits()
 IMAGES, LABELS = (DIGITS.images / 16).astype(np.float32), DIGITS.target

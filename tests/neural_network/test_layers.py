@@ -8,9 +8,9 @@ from certifit.exceptions import DataError
 from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropout
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network, perceptron
-from certifit.neural_network.optimisers import Optimiser, OptimiserRules
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
-from certifit.neural_network.training import MinibatchSlopes, NetworkRows, full_slopes
+from certifit.neural_network.training.optimisers import Optimiser, OptimiserRules
+from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows, full_slopes
 
 
 def problem(network, loss, seed=0):

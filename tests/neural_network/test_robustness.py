@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from sklearn import neural_network as theirs
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_digits, load_iris, make_moons
 
-from certifit import DataError, MLPClassifier, MLPRegressor, robust_radius
+from certifit import ConvNetClassifier, DataError, MLPClassifier, MLPRegressor, robust_radius
+from certifit.checkers.neural_network.plain_layers import PlainPool
+from certifit.checkers.neural_network.robustness import _pool_lines
 
 X, Y = make_moons(120, noise=0.1, random_state=0)
 NET = {"hidden_layer_sizes": (12, 8), "alpha": 0.5, "learning_rate_init": 0.02, "max_iter": 100, "random_state": 0}
@@ -64,7 +66,43 @@ def test_scikit_learns_networks_are_read_too():
 def test_what_it_cannot_bound_is_refused(model):
     with pytest.raises(DataError, match="activation='tanh'"):
         robust_radius(MLPClassifier((2,), "tanh", max_iter=1).fit(X, Y), X)
-    with pytest.raises(DataError, match="perceptron of classes"):
+    with pytest.raises(DataError, match="network of classes"):
         robust_radius(MLPRegressor(hidden_layer_sizes=(2,), max_iter=1).fit(X, Y), X)
     with pytest.raises(DataError, match="most=0"):
         robust_radius(model, X, most=0)
+
+
+# ----------------------------------------------------------------------------------------------- convolutions
+def test_no_attack_changes_the_class_of_an_image_inside_its_radius():
+    """Convolutions, normalisation and both kinds of pools; corners and random points of each image's box."""
+    digits = load_digits()
+    images, y = digits.images[:200] / 16, digits.target[:200]
+    layers = [
+        ("conv", 3, 3), "batch_norm", "relu", ("max_pool", 2), ("conv", 4, 2), "leaky_relu", ("average_pool", 2),
+        ("dense", 8), "relu",
+    ]  # fmt: skip
+    model = ConvNetClassifier(layers, batch_size=16, learning_rate_init=0.01, max_iter=6, random_state=0)
+    model.fit(images, y)
+    few = images[:5]
+    radius, chosen = robust_radius(model, few, most=0.5), model.predict(few)
+    assert (radius > 0.002).mean() > 0.7
+    rng = np.random.default_rng(0)
+    for k in range(60):
+        move = rng.uniform(-1, 1, few.shape) if k % 2 else rng.choice([-1.0, 1.0], few.shape)
+        np.testing.assert_array_equal(model.predict(few + radius[:, None, None] * move), chosen)
+
+
+def test_bounds_of_a_pool_hold_for_every_value_between():
+    """The largest of a window against its lines, at random values between the bounds of each."""
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=(1, 2, 4, 4))
+    high = low + rng.exponential(0.7, size=low.shape)
+    pool = PlainPool((2, 2), True)
+    lines = _pool_lines(pool, low, high)
+    assert 0 < lines.sure.mean() < 1
+    for _ in range(50):
+        value = rng.uniform(low, high)
+        below = np.take_along_axis(pool.windows(value), lines.place[None], axis=0)[0]
+        largest = pool.forward(value)[0]
+        assert (below <= largest).all()
+        assert (largest <= np.where(lines.sure, below, lines.most)).all()

@@ -36,7 +36,11 @@ def test_perceptrons_of_labels_and_amounts(tmp_path):
 
 @pytest.mark.parametrize(
     "layers",
-    ["lenet", [("conv", 4, 3, 2, 1), "tanh", ("average_pool", 2), ("dense", 9), "relu", ("dropout", 0.3)]],
+    [
+        "lenet",
+        [("conv", 3, 3), "batch_norm", "relu", ("dense", 6), "batch_norm"],
+        [("conv", 4, 3, 2, 1), "tanh", ("average_pool", 2), ("dense", 9), "relu", ("dropout", 0.3)],
+    ],
 )
 def test_convolutional_networks(layers, tmp_path):
     rows, y = (DIGITS.images[:120] / 16).astype(np.float32), DIGITS.target[:120]

@@ -22,7 +22,7 @@ from certifit import PCA, SVC, Certificate, KMeans, LogisticRegression, Mixture,
 from certifit.datasets import penguins_table
 from certifit.exceptions import DataError
 from certifit.families import Gamma, Gaussian, GaussianFixedVariance
-from certifit.store import atomic_file
+from certifit.files import atomic_file
 from certifit.svm.kernel.kernels import RBF, Kernel, Linear, Polynomial
 from certifit.table.table_classifier import TableClassifier
 

@@ -62,6 +62,7 @@ from certifit.checkers.naive_bayes.adapter import (
 from certifit.checkers.naive_bayes.mixed_adapter import audit_naive_bayes
 from certifit.checkers.neural_network.adapter import audit_perceptron
 from certifit.checkers.neural_network.convolutional_adapter import audit_convolutional
+from certifit.checkers.neural_network.onnx_network import audit_onnx_network
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.refusals import refusal
 from certifit.checkers.svm.adapter import audit_one_class, audit_svc, audit_svr, machine_problem
@@ -174,6 +175,7 @@ def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
         **dict.fromkeys(
             ("MLPClassifier", "MLPRegressor"), AuditedModel(audit_perceptron, ("coefs_", "intercepts_", "loss_"))
         ),
+        "OnnxNetwork": AuditedModel(audit_onnx_network, ("layers", "output")),
         "ConvNetClassifier": AuditedModel(audit_convolutional, ("coefs_", "intercepts_", "layers_")),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),
         "AdaBoostRegressor": AuditedModel(audit_boosted_regressor, boosted),

@@ -195,14 +195,16 @@ def demo() -> None:
 
 
 @app.command("warm-up")
-def warm_up() -> None:
-    """Compile every fast loop once.
+def warm_up(
+    names: Annotated[list[str] | None, typer.Argument(help="Estimators, such as KMeans; all by default.")] = None,
+) -> None:
+    """Compile the fast loops of these estimators once, or those of all.
 
     Later fits, also in other processes, then start at once.
     """
     from certifit.cli.commands.warm_up import run_warm_up
 
-    run_warm_up(_screen(False, False))
+    run_warm_up(_screen(False, False), names or [])
 
 
 def _screen(quiet: bool, json: bool) -> Any:

@@ -9,6 +9,7 @@ A wrong setting is an error that says what was got and what was wanted. As in sc
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -41,9 +42,12 @@ class Setting:
     none: bool = False  # whether None is allowed
     other: Callable[[Any], bool] | None = None  # whether some further value is allowed
     other_words: str = ""  # what `other` accepts, in words
+    path: bool = False  # whether the name of a file is allowed
     fix: str = ""  # what to do about a wrong value
 
     def accepts(self, value: Any) -> bool:
+        if self.path and isinstance(value, (str, os.PathLike)):
+            return bool(os.fspath(value))
         if value is None or isinstance(value, str):
             return self.none if value is None else value in self.choices
         return self._is_number(value) or (self.other is not None and bool(self.other(value)))
@@ -76,6 +80,8 @@ class Setting:
             words.append(self._number_words())
         if self.other_words:
             words.append(self.other_words)
+        if self.path:
+            words.append("the path of a file")
         if self.none:
             words.append("None")
         return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]

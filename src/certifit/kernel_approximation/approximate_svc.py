@@ -19,7 +19,7 @@ import numpy as np
 
 from certifit.checkers.kernel_approximation import approximate_svc as certificates
 from certifit.checkers.kernel_approximation.kernel_error import KernelStatus
-from certifit.checkers.svm.linear_machines.linear import ClaimedLinearSvm
+from certifit.checkers.svm.linear_machines.claimed import ClaimedLinearSvm
 from certifit.core import Attributes, Certificate
 from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from certifit.checkers.neural_network.convolutional_adapter import read_convolutional
+from certifit.checkers.neural_network.convolutional_adapter import certify_convolutional, read_convolutional
 from certifit.checkers.neural_network.network_loss import NetworkClaim
-from certifit.core import Attributes, Setting
+from certifit.core import Attributes, Certificate, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
+from certifit.neural_network.layers.batch_norm import population_moments, with_moments
 from certifit.neural_network.layers.layer_words import Words, image_layers, layer_words, lenet
 from certifit.neural_network.layers.moved_images import MovedImages
 from certifit.neural_network.layers.pooled_convolution import fuse_pools
@@ -22,7 +23,7 @@ from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.multilayer_perceptron import target_width
 from certifit.neural_network.network import Network
 from certifit.neural_network.network_classifier import NetworkClassifier
-from certifit.rows import Rows
+from certifit.rows import Array, Rows
 
 
 def _is_shape(value: Any) -> bool:
@@ -40,15 +41,15 @@ class ConvNetClassifier(NetworkClassifier):
     Parameters
     ----------
     layers : 'lenet' or a list, default='lenet'
-        Words for layers, such as ("conv", 8, 3), "relu", ("max_pool", 2), ("dense", 32), ("dropout", 0.5): a
-        convolution has its channels and the side of its window, then stride and padding. The last dense layer, of a
-        score for each class, is added. 'lenet' is two convolutions and two dense layers.
+        Words for layers, such as ("conv", 8, 3), "batch_norm", "relu", ("max_pool", 2), ("dense", 32),
+        ("dropout", 0.5): a convolution has its channels and the side of its window, then stride and padding. The last
+        dense layer, of a score for each class, is added. 'lenet' is two convolutions and two dense layers.
     image_shape : (height, width) or (height, width, channels), or None
         Of flat rows; None: a square if that is possible, else one line.
     solver : 'adam', 'adamw' or 'sgd'
     alpha, learning_rate, learning_rate_init, power_t, shuffle, random_state, tol, verbose, warm_start, momentum,
     nesterovs_momentum, early_stopping, validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, class_weight,
-    clip_norm, label_smoothing :
+    clip_norm, label_smoothing, checkpoint :
         as in MLPClassifier
     batch_size : int or 'auto'
         Rows of a minibatch; 'auto': 128, or all.
@@ -66,6 +67,7 @@ class ConvNetClassifier(NetworkClassifier):
     image_shape_ : (height, width, channels)
     coefs_ : list of weights, (channels, channels before, height, width) of a convolution, (inputs, outputs) else
     intercepts_ : list of biases
+    moments_ : list of (2, channels), mean and variance, over all rows, of what enters each "batch_norm"
     loss_, certificate_, multilabel_, training_state_ : as in MLPClassifier
     n_layers_, n_outputs_, out_activation_, t_ : as in MLPClassifier
     n_iter_, loss_curve_, best_loss_, validation_scores_, best_validation_score_ : how it went (diagnostic)
@@ -94,13 +96,14 @@ class ConvNetClassifier(NetworkClassifier):
 
     layers_: tuple[Words, ...]
     image_shape_: tuple[int, int, int]
+    moments_: list[Array]
 
     def __init__(
         self, layers="lenet", image_shape=None, *, solver="adam", alpha=0.0001, batch_size="auto",
         learning_rate="cosine", learning_rate_init=0.002, power_t=0.5, max_iter=30, shuffle=True, random_state=None,
         tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True, early_stopping=False,
         validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10, class_weight=None,
-        clip_norm=None, label_smoothing=0.0, shifts=0, rotations=0.0,
+        clip_norm=None, label_smoothing=0.0, checkpoint=None, shifts=0, rotations=0.0,
     ):  # fmt: skip
         self.layers = layers
         self.image_shape = image_shape
@@ -127,6 +130,7 @@ class ConvNetClassifier(NetworkClassifier):
         self.class_weight = class_weight
         self.clip_norm = clip_norm
         self.label_smoothing = label_smoothing
+        self.checkpoint = checkpoint
         self.shifts = shifts
         self.rotations = rotations
 
@@ -195,15 +199,25 @@ class ConvNetClassifier(NetworkClassifier):
     def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
         """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""
         bound = math.sqrt(6.0 / fans[0])
-        part.W[...] = random.uniform(-bound, bound, part.W.shape)
+        # A normalisation starts without scaling.
+        part.W[...] = random.uniform(-bound, bound, part.W.shape) if part.W.ndim > 1 else 1.0
         part.b[...] = 0.0
+
+    def _settle(self, network: Network, flat: Array, rows: Rows) -> tuple[Network, Attributes]:
+        parts = network.parts(flat.astype(np.float64))
+        moments = population_moments(network, parts, rows)
+        return with_moments(network, moments), {"moments_": moments}
 
     def _fitted_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))
-        return Network(fuse_pools(layers), (math.prod(self.image_shape_),))
+        network = Network(fuse_pools(layers), (math.prod(self.image_shape_),))
+        return with_moments(network, getattr(self, "moments_", []))
 
     def _claim(self) -> NetworkClaim:
         return read_convolutional(self)
+
+    def _certify(self, claim: NetworkClaim, rows: Rows, tol: float) -> Certificate:
+        return certify_convolutional(claim, rows, tol)
 
     def _asked_shape(self) -> tuple[int, int, int] | None:
         return None if self.image_shape is None else _whole_shape(self.image_shape)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -22,18 +23,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, read_perceptron
 from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Certificate, Estimator, Objective, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
 from certifit.exceptions import DataError, warn_caller
-from certifit.neural_network.full_batch import FullBatchLimits, PenalisedLoss, minimise
+from certifit.files.checkpoint import Checkpoint, CheckpointTuning, arrays_digest, table_digest
 from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.network import Network, perceptron
-from certifit.neural_network.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
-from certifit.neural_network.stochastic import EpochRules, train
-from certifit.neural_network.training import NetworkRows, dense_as
+from certifit.neural_network.training.full_batch import FullBatchLimits, PenalisedLoss, minimise
+from certifit.neural_network.training.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
+from certifit.neural_network.training.rows_on_workers import RowsOnWorkers
+from certifit.neural_network.training.slopes import NetworkRows, dense_as, rows_at_hand
+from certifit.neural_network.training.stochastic import EpochRules, train
 from certifit.rows import Array, Block, Rows
 
 
@@ -100,6 +103,7 @@ class MultilayerPerceptron(Estimator):
         "n_iter_no_change": Setting(int, least=1, choices=(), other=lambda v: v == math.inf, other_words="infinity"),
         "max_fun": Setting(int, least=1),
         "clip_norm": Setting(float, above=0, none=True),
+        "checkpoint": Setting(none=True, path=True),
     }
     differences: ClassVar[dict[str, str]] = {
         "loss_": "The loss of the fitted weights on all rows, which a checker recomputes; not a mean over an epoch.",
@@ -108,6 +112,7 @@ class MultilayerPerceptron(Estimator):
         "t_": "Follows from training_state_.",
     }
 
+    _tuning: ClassVar[CheckpointTuning] = CheckpointTuning()
     _usual_batch: ClassVar[int] = 200  # rows of a minibatch with batch_size='auto'
 
     coefs_: list[Array]
@@ -151,20 +156,18 @@ class MultilayerPerceptron(Estimator):
     ) -> Attributes:
         """All fitted attributes; `before` are those to start from."""
         targets = self._targets(rows, several, before)
-        data = targets.rows.load()
-        targets = targets._replace(attributes={**targets.attributes, **self._structure(data.n_features)})
-        kept = data.w > 0
+        rows = targets.rows
+        targets = targets._replace(attributes={**targets.attributes, **self._structure(rows.n_features)})
         full = self.solver == "lbfgs"
-        dtype = np.dtype(np.float64) if full else data.dtype
-        Y = self._table(targets, np.asarray(data.y)[kept]).astype(dtype)
-        table = NetworkRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
+        dtype = np.dtype(np.float64) if full else rows.dtype
+        table = self._network_rows(targets, dtype)
         random = check_random_state(self.random_state)
-        network = self._build(data.n_features, targets.outputs)
+        network = self._build(rows.n_features, targets.outputs)
         params = self._start(network, before, random, dtype)
         loss = self._loss(targets.output)
 
         def as_of_now(flat: Array) -> Attributes:
-            return {**targets.attributes, **_tensors(network, flat)}
+            return {**targets.attributes, **_tensors(network, flat), **self._settle(network, flat, rows)[1]}
 
         if full:
             found = self._minimise(network, loss, table, params, as_of_now)
@@ -177,12 +180,48 @@ class MultilayerPerceptron(Estimator):
                 if state is None
                 else Optimiser(rules, params, network.n_weights, state)
             )
-            found = self._descend(network, loss, table, optimiser, watch, as_of_now)
+            checkpoint = None if incremental else self._checkpoint(targets, network, before)
+            found = self._descend(network, loss, (table, rows), optimiser, (watch, checkpoint, as_of_now))
             if incremental:
                 found["loss_curve_"] = [*before.get("loss_curve_", ()), *found["loss_curve_"]]
                 found["best_loss_"] = min(found["loss_curve_"])
         found = {**targets.attributes, **found, "loss_": 0.0}
-        return {**found, **self._proof(found, targets)}
+        found = {**found, **self._proof(found, targets)}
+        if not incremental and self.checkpoint is not None:
+            Path(self.checkpoint).unlink(missing_ok=True)  # the fit is complete
+        return found
+
+    def _checkpoint(self, targets: PerceptronTargets, network: Network, before: Attributes) -> Checkpoint | None:
+        """The file in which this fit is written down, known by its rows, layers, first weights and settings."""
+        if self.checkpoint is None:
+            return None
+        settings = self.get_params(deep=False)
+        for name in ("checkpoint", "max_iter", "verbose", "warm_start"):
+            settings.pop(name)
+        if not isinstance(self.random_state, (int, np.integer)):
+            settings["random_state"] = "drawn"
+        start = [np.asarray(part) for name in ("coefs_", "intercepts_") for part in before.get(name, ())]
+        fit = {"layers": str(network), "rows": table_digest(targets.rows), "first weights": arrays_digest(*start)}
+        return Checkpoint(self.checkpoint, {"model": type(self).__name__, **fit, **_words(settings)}, self._tuning)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.checkpoint is not None and self.solver == "lbfgs":
+            raise DataError(
+                got="checkpoint with solver='lbfgs'",
+                wanted="a solver that learns in minibatches: adam, adamw or sgd",
+                fix="L-BFGS keeps steps that no file can hold; leave checkpoint out, or go on with warm_start=True.",
+            )  # fmt: skip
+
+    def _network_rows(self, targets: PerceptronTargets, dtype: np.dtype) -> Any:
+        """Rows and targets for training: on the workers of a cluster, in memory, or in a temporary file."""
+        # Workers get the settings alone, and not what this fit has at hand.
+        plain = type(self)(**self.get_params(deep=False))
+        as_table = partial(plain._table, targets._replace(rows=None))
+        if not targets.rows.distributed:
+            return rows_at_hand(targets.rows, as_table, dtype)
+        there = RowsOnWorkers.of(targets.rows, as_table, dtype)
+        return there.on_disk() if self.solver == "lbfgs" else there
 
     def _structure(self, columns: int) -> dict[str, Any]:
         """Fitted attributes that say what the network is made of, beside its weights and the settings."""
@@ -243,18 +282,19 @@ class MultilayerPerceptron(Estimator):
         self,
         network: Network,
         loss: OutputLoss,
-        table: NetworkRows,
+        data: tuple[Any, Rows],
         optimiser: Optimiser,
-        watch: Any,
-        as_of_now: Any,
+        reports: tuple[Any, Checkpoint | None, Any],
     ) -> dict[str, Any]:
+        """Train in minibatches; reports go to a watch, a checkpoint and whoever wants attributes as of now."""
+        (table, rows), (watch, checkpoint, as_of_now) = data, reports
         incremental, score = isinstance(watch, Unwatched), None
         if self.early_stopping:
             table, held = self._split(table, optimiser.seed)
-            score = partial(self._score_of, network, loss, held)
+            score = partial(self._score_of, network, loss, held, rows)
         rules = EpochRules(
             self._batch(len(table)), bool(self.shuffle), self.max_iter, float(self.tol), self.n_iter_no_change,
-            incremental,
+            incremental, checkpoint,
         )  # fmt: skip
         if incremental:
             end = train(network, loss, table, optimiser, rules, watch, score)
@@ -263,6 +303,7 @@ class MultilayerPerceptron(Estimator):
                 end = train(network, loss, table, optimiser, rules, inner, score)
         return {
             **_tensors(network, end.params),
+            **self._settle(network, end.params, rows)[1],
             "training_state_": end.state,
             "loss_curve_": end.losses,
             "best_loss_": min(end.losses, default=math.inf) if score is None else None,
@@ -271,9 +312,14 @@ class MultilayerPerceptron(Estimator):
             "n_iter_": len(end.losses),
         }
 
-    def _score_of(self, network: Network, loss: OutputLoss, held: NetworkRows, flat: Array) -> float:
+    def _settle(self, network: Network, flat: Array, rows: Rows) -> tuple[Network, Attributes]:
+        """The network as it answers once it is fitted, and attributes that follow from weights and rows."""
+        return network, {}
+
+    def _score_of(self, network: Network, loss: OutputLoss, held: NetworkRows, rows: Rows, flat: Array) -> float:
         """How good the network with these parameters is for rows held out."""
-        scores = network.scores(network.parts(flat), dense_as(held.X, flat.dtype))
+        network, parts = self._settle(network, flat, rows)[0], network.parts(flat)
+        scores = np.concatenate([network.scores(parts, dense_as(some.X, flat.dtype)) for some in held.pieces()])
         return self._validation_score(loss.answers(scores), held.Y, held.w)
 
     def _batch(self, rows: int) -> int:
@@ -283,7 +329,7 @@ class MultilayerPerceptron(Estimator):
             warn_caller(f"Got batch_size={self.batch_size} for {rows} rows: every minibatch is all of them.")
         return min(self.batch_size, rows)
 
-    def _split(self, table: NetworkRows, seed: int) -> tuple[NetworkRows, NetworkRows]:
+    def _split(self, table: Any, seed: int) -> tuple[Any, NetworkRows]:
         """Rows to learn from, and rows for validation; of every class its share."""
         kinds = self._strata(table.Y)
         split = {"test_size": self.validation_fraction, "random_state": seed, "stratify": kinds}
@@ -293,7 +339,10 @@ class MultilayerPerceptron(Estimator):
                 got=f"{len(held)} rows for validation", wanted="at least 2",
                 fix="The validation set is too small. Increase 'validation_fraction' or the size of your dataset.",
             )  # fmt: skip
-        return table.take(np.sort(learnt)), table.take(np.sort(held))
+        validation = table.part(np.sort(held))
+        return table.part(np.sort(learnt)), validation if isinstance(
+            validation, NetworkRows
+        ) else validation.on_disk()
 
     def _strata(self, Y: Array) -> Array | None:
         """The groups of which each has its share of validation rows; None for none."""
@@ -306,7 +355,10 @@ class MultilayerPerceptron(Estimator):
             setattr(state, name, value)
         state.loss_ = float(state._objective_of(targets).total)
         tol = min(float(self.tol), 1e-2)
-        return {"loss_": state.loss_, "certificate_": certify_network(state._claim(), targets.rows, tol)}
+        return {"loss_": state.loss_, "certificate_": self._certify(state._claim(), targets.rows, tol)}
+
+    def _certify(self, claim: NetworkClaim, rows: Rows, tol: float) -> Certificate:
+        return certify_network(claim, rows, tol)
 
     def _claim(self) -> NetworkClaim:
         """What the checker reads of a fitted network."""
@@ -386,6 +438,10 @@ def _tensors(network: Network, flat: Array) -> dict[str, list[Array]]:
     """The flat vector as scikit-learn's attributes, arrays of their own."""
     parts = [part for part in network.parts(flat.copy()) if part.W.size]
     return {"coefs_": [part.W.copy() for part in parts], "intercepts_": [part.b.copy() for part in parts]}
+
+
+def _words(settings: dict[str, Any]) -> dict[str, str]:
+    return {name: repr(value) for name, value in settings.items()}
 
 
 def _block_scores(network: Network, parts: list[LayerWeights], block: Block) -> Array:

@@ -69,6 +69,9 @@ class MLPClassifier(NetworkClassifier):
     label_smoothing : float in [0, 1), default=0.0
         The share of a target that is spread over all classes, so that no score need grow without end; `loss_` is that
         of these targets.
+    checkpoint : path or None
+        A file in which `fit` writes down where it stands, about every second: after the program was killed, the same
+        call goes on from there and ends with the same bits. It is removed when the fit is complete. Not for 'lbfgs'.
 
     Attributes
     ----------
@@ -98,7 +101,7 @@ class MLPClassifier(NetworkClassifier):
         learning_rate="constant", learning_rate_init=0.001, power_t=0.5, max_iter=200, shuffle=True,
         random_state=None, tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True,
         early_stopping=False, validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10,
-        max_fun=15000, class_weight=None, clip_norm=None, label_smoothing=0.0,
+        max_fun=15000, class_weight=None, clip_norm=None, label_smoothing=0.0, checkpoint=None,
     ):  # fmt: skip
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -126,6 +129,7 @@ class MLPClassifier(NetworkClassifier):
         self.class_weight = class_weight
         self.clip_norm = clip_norm
         self.label_smoothing = label_smoothing
+        self.checkpoint = checkpoint
 
 
 class MLPRegressor(RegressorMixin, MultilayerPerceptron):
@@ -139,7 +143,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
     hidden_layer_sizes, activation, solver, alpha, batch_size, learning_rate, learning_rate_init, power_t, max_iter,
     shuffle, random_state, tol, verbose, warm_start, momentum, nesterovs_momentum, early_stopping,
     validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, max_fun,
-    clip_norm : as in MLPClassifier
+    clip_norm, checkpoint : as in MLPClassifier
         Validation rows are scored by R².
 
     Attributes
@@ -175,7 +179,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         batch_size="auto", learning_rate="constant", learning_rate_init=0.001, power_t=0.5, max_iter=200,
         shuffle=True, random_state=None, tol=1e-4, verbose=False, warm_start=False, momentum=0.9,
         nesterovs_momentum=True, early_stopping=False, validation_fraction=0.1, beta_1=0.9, beta_2=0.999,
-        epsilon=1e-8, n_iter_no_change=10, max_fun=15000, clip_norm=None,
+        epsilon=1e-8, n_iter_no_change=10, max_fun=15000, clip_norm=None, checkpoint=None,
     ):  # fmt: skip
         self.loss = loss
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -202,6 +206,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         self.n_iter_no_change = n_iter_no_change
         self.max_fun = max_fun
         self.clip_norm = clip_norm
+        self.checkpoint = checkpoint
 
     @available_if(learns_in_minibatches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -153,15 +153,21 @@ def apply_class_weights(labels: LabelColumns, class_weight: Any) -> Rows:
     """Multiply row weights by those of the classes of every target: 'balanced', None, or a mapping for each."""
     if class_weight is None:
         return labels.rows
-    each = [class_weight] * len(labels.classes) if isinstance(class_weight, str) else class_weight
+    return labels.rows.relabel(_MultiplyColumnWeights(tuple(class_weights_of_targets(labels, class_weight))))
+
+
+def class_weights_of_targets(labels: LabelColumns, class_weight: Any) -> list[Array]:
+    """Return the factors of each target's classes, by scikit-learn's `class_weight`; of one target a mapping."""
+    same = class_weight is None or isinstance(class_weight, str)
+    each = [class_weight] * len(labels.classes) if same else class_weight
+    each = [each] if len(labels.classes) == 1 and isinstance(each, dict) else each
     if not isinstance(each, (list, tuple)) or len(each) != len(labels.classes):
         raise DataError(
             got=f"class_weight={class_weight!r} for {len(labels.classes)} targets",
             wanted="'balanced', or a list with a mapping for each target",
             fix="The number of elements in class_weight should match number of outputs.",
         )
-    parts = zip(labels.classes, labels.weight, each, strict=True)
-    return labels.rows.relabel(_MultiplyColumnWeights(tuple(class_weight_vector(*part) for part in parts)))
+    return [class_weight_vector(*part) for part in zip(labels.classes, labels.weight, each, strict=True)]
 
 
 @dataclass(frozen=True)

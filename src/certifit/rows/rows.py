@@ -29,6 +29,7 @@ class Rows(ABC):
     dtype: np.dtype[Any]
     names: Array | None = None  # column names, where the source has them
     in_memory = False  # True where a pass reads nothing from disk, so that keeping numbers for every row is worth it
+    distributed = False  # True where workers of a cluster hold them
 
     @abstractmethod
     def __iter__(self) -> Iterator[Block]:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit
 from certifit.exceptions import DataError
-from certifit.store.atomic_file import write_atomically
+from certifit.files.atomic_file import write_atomically
 from certifit.store.encoding import ModelReader, ModelWriter
 from certifit.store.vocabulary import stored_estimator
 

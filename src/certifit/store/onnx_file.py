@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.exceptions import DataError
+from certifit.files.atomic_file import write_atomically
+from certifit.neural_network.layers.batch_norm import BatchNorm
 from certifit.neural_network.layers.layer_words import Words
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron
-from certifit.store.atomic_file import write_atomically
 
 _ACTIVATIONS = {
     "identity": "Identity",
@@ -24,7 +25,7 @@ _ACTIVATIONS = {
 _OPERATORS = 20  # the version of ONNX's list of operators, the first that has GELU
 
 
-def save_onnx(model: Any, path: str | os.PathLike[str]) -> None:
+def save_onnx(model: Any, path: str | os.PathLike[str], *, scores: bool = False) -> None:
     """Write a fitted network to a file that ONNX Runtime and others read.
 
     Everything in it is float32, which is what such programs compute in. Its input `rows` (n, d) are flat rows, also
@@ -35,6 +36,9 @@ def save_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     ----------
     model : fitted MLPClassifier, MLPRegressor or ConvNetClassifier
     path : where to write
+    scores : bool, default=False
+        Whether the output of a classifier is `scores` (n, k), the larger the likelier, in place of probabilities:
+        provers of robustness know no exponential function. Of two classes they are -s and s, s the log-odds.
 
     Examples
     --------
@@ -51,7 +55,7 @@ def save_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         from onnx import checker
     except ImportError:
         raise ImportError("save_onnx needs the package onnx. Install it: pip install 'certifit[onnx]'") from None
-    found = OnnxGraph(model).whole()
+    found = OnnxGraph(model, scores and hasattr(model, "classes_")).whole()
     checker.check_model(found, full_check=True)
     write_atomically(path, found.SerializeToString())
 
@@ -59,9 +63,10 @@ def save_onnx(model: Any, path: str | os.PathLike[str]) -> None:
 class OnnxGraph:
     """The operators of a network, each added after the last, and its numbers."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, scores: bool = False) -> None:
         from onnx import helper, numpy_helper
 
+        self.scores = scores
         self.model, self._helper, self._tensor = model, helper, numpy_helper.from_array
         shape = getattr(model, "image_shape_", None)
         self.nodes: list[Any] = []
@@ -70,7 +75,10 @@ class OnnxGraph:
         if shape is not None:
             self._add("Reshape", self._constant(np.array([-1, *shape])))
             self._add("Transpose", perm=[0, 3, 1, 2])
-        tensors = zip(model.coefs_, model.intercepts_, strict=True)
+        tensors, self._moments = (
+            zip(model.coefs_, model.intercepts_, strict=True),
+            iter(getattr(model, "moments_", ())),
+        )
         for words in (*_words(model), ("dense", len(model.intercepts_[-1]))):
             self._layer(words, tensors)
         self._answer()
@@ -98,6 +106,9 @@ class OnnxGraph:
             else:
                 _, height, width, stride, padding = sizes
                 self._add("Conv", W, b, kernel_shape=[height, width], strides=[stride] * 2, pads=[padding] * 4)
+        elif name == "batch_norm":
+            numbers = (*next(tensors), *next(self._moments))
+            self._add("BatchNormalization", *(self._constant(part) for part in numbers), epsilon=BatchNorm.epsilon)
         elif name in ("max_pool", "average_pool"):
             operator = "MaxPool" if name == "max_pool" else "AveragePool"
             self._add(operator, kernel_shape=sizes, strides=sizes)
@@ -109,11 +120,17 @@ class OnnxGraph:
     def _answer(self) -> None:
         """From scores to probabilities, or to means."""
         output = self.model._claim().output
-        if output == "softmax":
+        two = output == "logistic" and len(self.model.classes_) == 2 and len(self.model.intercepts_[-1]) == 1
+        if self.scores:
+            if two:
+                second = self.last
+                self._add("Neg")
+                self._add("Concat", second, axis=1)
+        elif output == "softmax":
             self._add("Softmax", axis=1)
         elif output == "logistic":
             self._add("Sigmoid")
-            if len(self.model.classes_) == 2 and len(self.model.intercepts_[-1]) == 1:
+            if two:
                 second = self.last
                 self.nodes.append(self._helper.make_node("Sub", [self._constant(np.ones(1)), second], ["first"]))
                 self.last = "first"
@@ -126,7 +143,7 @@ class OnnxGraph:
         make, classes = self._helper, hasattr(self.model, "classes_")
         kind, name = (
             make.np_dtype_to_tensor_dtype(np.dtype(np.float32)),
-            "probabilities" if classes else "predictions",
+            "scores" if self.scores else "probabilities" if classes else "predictions",
         )
         columns = int(self.model.n_features_in_)
         outputs = max(2, len(self.model.classes_)) if classes else len(self.model.intercepts_[-1])

@@ -15,9 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.exceptions import DataError
+from certifit.files.atomic_file import open_atomically
 from certifit.rows import Array
 from certifit.rows.sources.open_source import PARQUET
-from certifit.store.atomic_file import open_atomically
 from certifit.table.columns import pick
 from certifit.table.reading import table_blocks
 

@@ -17,7 +17,7 @@ from certifit.ensemble.adaboost.stumps import Stumps
 from certifit.ensemble.additive.shape_functions import ShapeFunction
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.forest.forest_trees import ForestTrees
-from certifit.neural_network.optimisers import OptimiserState
+from certifit.neural_network.training.optimisers import OptimiserState
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
 from certifit.table.columns import Column

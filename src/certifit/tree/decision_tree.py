@@ -41,6 +41,14 @@ from certifit.rows import (
 )
 from certifit.rows.checks import Target
 from certifit.rows.named_columns import is_pandas
+from certifit.tree.binned.seeded.grow_trees import (
+    coded_table,
+    grow_trees,
+    growth_plan,
+    monotone_directions,
+    table_borders,
+    target_count,
+)
 from certifit.tree.exact.category_loops import CategoryOrders
 from certifit.tree.exact.criteria import AmountCriterion, ClassCriterion, Criterion
 from certifit.tree.exact.entries import SortedTable, SplitRules
@@ -114,22 +122,43 @@ class DecisionTree(TreeModel):
 
     def _grow(self, rows: Rows, attributes: Attributes, by_type: Array | None) -> Attributes:
         """All fitted attributes, from rows whose y are class numbers or amounts."""
-        data = rows.load()
-        kept = data.w > 0
-        X = dense(data.X[kept])
         columns = number_of_columns(self.max_features, rows.n_features)
         categories = categorical_columns(self.categorical_features, rows.names, rows.n_features)
         categories = categories if by_type is None else by_type
-        y = np.asarray(data.y)[kept].reshape(len(X), -1)
-        tree = self._grown(X, y, data.w[kept], self._criterion(attributes, y.shape[1]), categories)
+        found = {**attributes, "max_features_": columns}
+        if self.max_bins is not None:
+            tree, found["borders_"] = self._grown_from_codes(rows, attributes, bool(categories.any()))
+        else:
+            rows = data = rows.load()
+            kept = data.w > 0
+            X = dense(data.X[kept])
+            y = np.asarray(data.y)[kept].reshape(len(X), -1)
+            tree = self._grown(X, y, data.w[kept], self._criterion(attributes, y.shape[1]), categories)
         if self.ccp_alpha > 0:
             tree = pruned(tree, float(self.ccp_alpha))
-        found = {**attributes, "tree_": tree, "max_features_": columns}
-        claim = growth_claim(Bunch(**self.get_params(), **found), data)
+        found["tree_"] = tree
+        claim = growth_claim(Bunch(**self.get_params(), **found), rows)
         certificate = certify_tree(
-            plain_tree(tree, rows.n_features), node_claims(tree), claim, data, AuditTuning().foreign, quick()
+            plain_tree(tree, rows.n_features), node_claims(tree), claim, rows, AuditTuning().foreign, quick()
         )
         return {**found, "certificate_": certificate}
+
+    def _grown_from_codes(
+        self, rows: Rows, attributes: Attributes, categories: bool
+    ) -> tuple[Tree, tuple[Array, ...]]:
+        """The tree whose thresholds are borders of bins, and these borders; rows are read from any source."""
+        odd = {
+            "lookahead=2": self.lookahead == 2,
+            f"criterion={self.criterion!r}": self.criterion == "absolute_error",
+            "categorical_features": categories,
+        }
+        self._refuse(f"max_bins={self.max_bins}", odd, "numbers, and splits by sums over their rows")
+        table, w = coded_table(rows, self.monotonic_cst, int(self.max_bins))
+        criterion = self._criterion(attributes, len(table.y))
+        classes = criterion.classes if isinstance(criterion, ClassCriterion) else ()
+        plan = growth_plan(self, table, classes, int((w > 0).sum()), self.splitter == "random")
+        seed = check_random_state(self.random_state).randint(2**31 - 1, size=1)
+        return grow_trees(plan, lambda _: w, seed)[0], table_borders(table)
 
     def _grown(self, X: Array, y: Array, w: Array, criterion: Criterion, categories: Array) -> Tree:
         (sums, medians), n, total = criterion.sums(y, w), len(y), float(w.sum())
@@ -143,14 +172,23 @@ class DecisionTree(TreeModel):
         least = float(self.min_impurity_decrease) * total * criterion.score_unit(sums)
         # A split may lower the impurity by nothing, as the first of an exclusive or: rounding must not forbid it.
         growth = GrowthRules(depth, share_of_rows(self.min_samples_split, n), least if least > 0 else -np.inf)
-        directions = _directions(self.monotonic_cst, X.shape[1])
-        _refuse_directions(directions, categories, y.shape[1])
+        directions = monotone_directions(self.monotonic_cst, X.shape[1], y.shape[1])
+        if (directions[categories] != 0).any():
+            raise DataError(got="monotonic_cst on a column of categories", wanted="0 for columns of categories")
         table = sorted_table(X, sums, directions)
         orders = CategoryOrders(categories, criterion.category_channels) if categories.any() else None
         parts = (table, np.asarray(y, np.float64), rules, growth, medians, orders)
         if self.lookahead == 2:
             source = LookaheadRows(X, y[:, 0], w, criterion.name, _class_count(criterion), criterion.score_unit(sums))
-            self._refuse_lookahead(y.shape[1], bool(categories.any()))
+            odd = {
+                "splitter='random'": self.splitter == "random",
+                f"criterion={self.criterion!r}": self.criterion in ("absolute_error", "poisson"),
+                "categorical_features": bool(categories.any()),
+                "monotonic_cst": self.monotonic_cst is not None,
+                f"{y.shape[1]} targets": y.shape[1] > 1,
+            }
+            known = "one target, numbers without directions, best splits by gini, entropy or squared error"
+            self._refuse("lookahead=2", odd, known)
             nodes = LookaheadGrower(source, *parts).grow(self.max_leaf_nodes)
         else:
             nodes = TreeGrower(*parts).grow(self.max_leaf_nodes)
@@ -159,21 +197,12 @@ class DecisionTree(TreeModel):
         )
         return tree if orders is None else with_category_sets(tree, nodes, table, categories)
 
-    def _refuse_lookahead(self, targets: int, categories: bool) -> None:
-        """Refuse what growth that looks ahead does not know."""
-        odd = {
-            "splitter='random'": self.splitter == "random",
-            f"criterion={self.criterion!r}": self.criterion in ("absolute_error", "poisson"),
-            "categorical_features": categories,
-            "monotonic_cst": self.monotonic_cst is not None,
-            f"{targets} targets": targets > 1,
-        }
+    def _refuse(self, asked: str, odd: dict[str, bool], wanted: str) -> None:
+        """Refuse settings, by their words, that a way to grow does not know."""
         met = [words for words, wrong in odd.items() if wrong]
         if met:
             raise DataError(
-                got=f"lookahead=2 with {', '.join(met)}",
-                wanted="one target, numbers without directions, best splits by gini, entropy or squared error",
-                fix="lookahead=1 takes all of these.",
+                got=f"{asked} with {', '.join(met)}", wanted=wanted, fix=f"Without {asked}, trees take all of these."
             )
 
     # What a fitted tree says --------------------------------------------------------------------------------
@@ -242,30 +271,6 @@ def with_category_sets(tree: Tree, nodes: NodeTable, table: SortedTable, categor
     )  # fmt: skip
 
 
-def _directions(monotonic_cst: Any, d: int) -> Array:
-    if monotonic_cst is None:
-        return np.zeros(d, np.int8)
-    found = np.asarray(monotonic_cst)
-    if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
-        raise DataError(
-            got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
-            fix="1: predictions rise with the column, -1: they fall, 0: anything."
-            + (f" monotonic_cst has shape {len(found)} but the input data X has {d} features." if found.ndim else ""),
-        )  # fmt: skip
-    return found.astype(np.int8)
-
-
-def _refuse_directions(directions: Array, categories: Array, targets: int) -> None:
-    """Refuse monotone columns where predictions have no direction in them."""
-    if directions.any() and targets > 1:
-        raise DataError(
-            got=f"monotonic_cst with {targets} targets", wanted="one target",
-            fix="Monotonicity constraints are not supported with multiple outputs: fit one tree for each.",
-        )  # fmt: skip
-    if (directions[categories] != 0).any():
-        raise DataError(got="monotonic_cst on a column of categories", wanted="0 for columns of categories")
-
-
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     """A decision tree for classes.
 
@@ -300,10 +305,14 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     lookahead : 1 or 2
         2: the question of a node is the first of the best tree of depth 2 on its rows, over at most 32 bins of each
         column, as long as that gains more than nothing and two levels are left.
+    max_bins : int from 2 to 255, or None
+        With a number, columns of more distinct values are cut into so many bins of about equal weight, and thresholds
+        lie between bins: for tables of many rows, of which a byte a value is kept. None: all thresholds.
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
+    borders_ : tuple of arrays, the borders between the bins of each column; with max_bins
     classes_ : (k,), or a list of these for several targets
     n_classes_ : int, or an array (t,)
     n_outputs_ : int, the number of targets t
@@ -332,6 +341,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
         "lookahead": Setting(int, least=1, most=2),
+        "max_bins": Setting(int, least=2, most=255, none=True),
         "criterion": Setting(choices=("gini", "entropy", "log_loss")),
     }
 
@@ -341,7 +351,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self, *, criterion="gini", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, class_weight=None, ccp_alpha=0.0, monotonic_cst=None,
-        categorical_features=None, lookahead=1,
+        categorical_features=None, lookahead=1, max_bins=None,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -358,6 +368,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
         self.lookahead = lookahead
+        self.max_bins = max_bins
 
     def _fit(
         self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None
@@ -374,7 +385,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def _coded(self, rows: Rows, known: Any = None) -> tuple[Rows, Any]:
         """The rows with class numbers as y and class weights in their weights; and the classes of the targets."""
-        if _widths(rows) == 1:
+        if target_count(rows) == 1:
             one = encode_labels(rows, known, fewest=1)
             if isinstance(self.class_weight, (list, tuple)):
                 raise DataError(
@@ -413,11 +424,11 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
 
     def predict(self, X: Any, check_input: bool = True) -> Array:
         """The most frequent class of the leaf that a row reaches (n,); (n, t) for several targets."""
-        found = self.predict_proba(X)
-        if not isinstance(found, list):
-            return self.classes_[found.argmax(axis=1)]
-        columns = zip(self.classes_, found, strict=True)
-        return np.stack([classes[share.argmax(axis=1)] for classes, share in columns], axis=1)
+        at = self.apply(X)
+        found = self.tree_.likeliest[at]
+        if self.n_outputs_ == 1:
+            return self.classes_[found[:, 0]]
+        return np.stack([classes[best] for classes, best in zip(self.classes_, found.T, strict=True)], axis=1)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The impurity of the leaves on these rows, times their shares of the weight."""
@@ -433,12 +444,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
             impurity = ClassCriterion(self.criterion, (k,)).of_shares(share[:, None])
             total += float(weight @ impurity / weight.sum()) / len(kinds)
         return Objective(total, total, 0.0)
-
-
-def _widths(rows: Rows) -> int:
-    """How many columns y has."""
-    shape = np.asarray(next(iter(rows)).y).shape
-    return 1 if len(shape) == 1 else shape[1]
 
 
 def _class_table(tree: Tree, k: int, target: int, block: Block) -> Array:
@@ -463,10 +468,12 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         Columns of categories, as in DecisionTreeClassifier. A node's set is the best of all along the order of the
         categories' means; of several targets the orders of all of them are tried.
     lookahead : 1 or 2, as in DecisionTreeClassifier
+    max_bins : int from 2 to 255, or None, as in DecisionTreeClassifier
 
     Attributes
     ----------
     tree_ : Tree, with scikit-learn's arrays
+    borders_ : tuple of arrays, the borders between the bins of each column; with max_bins
     n_outputs_ : int, the number of targets
     is_categorical_ : (d,) bool, or None where no column holds categories
     category_labels_ : dict of the labels of columns of words; only where there are any
@@ -487,6 +494,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     settings: ClassVar[Settings] = {
         **DecisionTree.settings,
         "lookahead": Setting(int, least=1, most=2),
+        "max_bins": Setting(int, least=2, most=255, none=True),
         "criterion": Setting(choices=("squared_error", "friedman_mse", "absolute_error", "poisson")),
     }
 
@@ -494,7 +502,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self, *, criterion="squared_error", splitter="best", max_depth=None, min_samples_split=2, min_samples_leaf=1,
         min_weight_fraction_leaf=0.0, max_features=None, random_state=None, max_leaf_nodes=None,
         min_impurity_decrease=0.0, ccp_alpha=0.0, monotonic_cst=None,
-        categorical_features=None, lookahead=1,
+        categorical_features=None, lookahead=1, max_bins=None,
     ):  # fmt: skip
         self.criterion = criterion
         self.splitter = splitter
@@ -510,6 +518,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
         self.lookahead = lookahead
+        self.max_bins = max_bins
 
     def _fit(
         self, rows: Rows, previous: Attributes, labels: Labels | None = None, by_type: Array | None = None

@@ -82,8 +82,13 @@ class Tree:
         )
         return packed_trees(nodes, np.array([0, self.node_count]), True, self.category_set, self.category_left)
 
+    @cached_property
+    def likeliest(self) -> Array:
+        """The number of the class with the largest share in each node (m, t)."""
+        return np.stack([self.value[:, t, :k].argmax(axis=1) for t, k in enumerate(self.n_classes)], axis=1)
+
     def __getstate__(self) -> dict[str, Any]:
-        # What is packed follows from the nodes.
+        # What is packed, or likeliest, follows from the nodes.
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def apply_block(self, block: Block) -> Array:

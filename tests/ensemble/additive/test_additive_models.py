@@ -237,14 +237,77 @@ def test_constant_columns_constant_targets_and_one_row():
 
 def test_what_cannot_be_is_said():
     X, y = wavy(60)
-    with pytest.raises(DataError, match="wanted two: Only binary classification is supported"):
-        AdditiveClassifier().fit(X, np.arange(60) % 3)
+    with pytest.raises(DataError, match="monotonic_cst with 3 classes"):
+        AdditiveClassifier(monotonic_cst=[1, 0, 0]).fit(X, np.arange(60) % 3)
     with pytest.raises(DataError, match="counts of at least 0"):
         AdditiveRegressor(loss="poisson").fit(X, y - 5)
     with pytest.raises(DataError, match="-1, 0 or 1 for each of the 3 columns"):
         AdditiveRegressor(monotonic_cst=[1]).fit(X, y)
     with pytest.raises(DataError, match="alpha=0"):
         AdditiveRegressor(alpha=0).fit(X, y)
+
+
+def three_kinds(n=150):
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 12, size=(n, 3)).astype(float)
+    X[::11, 1] = np.nan
+    score = np.nan_to_num(X[:, :2]).sum(axis=1) + 2 * rng.normal(size=n)
+    return X, np.array(["low", "middle", "high"])[np.digitize(score, [8.0, 13.0])]
+
+
+def test_several_classes_are_each_told_from_the_others():
+    """The sum of convex problems of two classes: functions, objective and bound are those of each."""
+    X, y = three_kinds()
+    model = AdditiveClassifier(alpha=0.02, class_weight="balanced").fit(X, y)
+    weight = len(y) / 3 / np.array([(y == label).sum() for label in y])
+    ones = [AdditiveClassifier(alpha=0.02).fit(X, y == label, weight) for label in model.classes_]
+    np.testing.assert_allclose(
+        model.decision_function(X), np.stack([one.decision_function(X) for one in ones], axis=1), atol=1e-6
+    )
+    assert model.certificate_.objective == pytest.approx(sum(one.certificate_.objective for one in ones))
+    assert (model.certificate_.kind, model.certificate_.holds) == ("optimal", True)
+    assert model.objective(X, y).total == pytest.approx(model.certificate_.objective)
+    assert audit(model, X, y).holds
+    share = model.predict_proba(X)
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), share)
+    np.testing.assert_array_equal(model.classes_[share.argmax(axis=1)], model.predict(X))
+    assert model.score(X, y) > 0.6
+    assert model.feature_importances_[2] < 0.2
+    assert model.intercept_.shape == model.alpha_.shape == (3,)
+    with pytest.raises(DataError, match="3 classes"):
+        model.worst_case(X, y, 0.1)
+
+
+def test_several_classes_are_saved_drawn_and_asked(tmp_path):
+    X, y = three_kinds(80)
+    model = AdditiveClassifier().fit(X, y)
+    certifit.save(model, tmp_path / "model.certifit")
+    again = certifit.load(tmp_path / "model.certifit")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert audit(again, X, y).holds
+    assert len(certifit.plots.plot_shape_functions(model, most=2, label="low")) == 2
+    with pytest.raises(DataError, match="label=None for a model of 3 classes"):
+        certifit.plots.plot_shape_functions(model)
+    low, high = certifit.score_range(model, X[:4], 0.5).low, certifit.score_range(model, X[:4], 0.5).high
+    assert (low <= model.decision_function(X[:4]) + 1e-12).all()
+    assert (model.decision_function(X[:4]) <= high + 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", ["a function", "an intercept", "a strength", "two classes swapped"])
+def test_several_classes_that_are_not_the_best_do_not_hold(kind):
+    X, y = three_kinds()
+    model = AdditiveClassifier(alpha=0.02).fit(X, y)
+    shapes = model.shape_functions_
+    if kind == "a function":
+        shapes[1][0] = replace(shapes[1][0], values=1.1 * shapes[1][0].values)
+    elif kind == "an intercept":
+        model.intercept_ = model.intercept_ + np.array([0.0, 0.0, 0.05])
+    elif kind == "a strength":
+        model.alpha_ = model.alpha_ * np.array([1.0, 2.0, 1.0])
+    else:
+        model.shape_functions_ = [shapes[1], shapes[0], shapes[2]]
+    assert not audit(model, X, y).holds
 
 
 def test_bins_of_a_column_with_many_values():

@@ -298,3 +298,13 @@ def test_from_parquet(tmp_path):
     pq.write_table(table, tmp_path / "t.parquet")
     model = SVC().fit(tmp_path / "t.parquet", "kind")
     np.testing.assert_array_equal(model.dual_coef_, SVC().fit(X, y).dual_coef_)
+
+
+@pytest.mark.parametrize("model", [SVC(), SVR(), NuSVC()], ids=str)
+def test_fit_and_audit_leave_out_rows_of_negative_weight(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    w = np.where(np.arange(30) < 3, -1.0, 1.0)
+    with pytest.warns(UserWarning, match=r"negative weight \(3\)"):
+        model.fit(X, y, sample_weight=w)
+    assert audit(model, X, y, w).holds

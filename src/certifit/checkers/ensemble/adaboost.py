@@ -61,7 +61,8 @@ class PlainStumps:
         if self.column[m] < 0:
             return np.ones(len(X), bool)
         x = X[:, self.column[m]]
-        return np.where(np.isnan(x), self.missing_left[m], x <= self.threshold[m])
+        left = x <= self.threshold[m]
+        return left | np.isnan(x) if self.missing_left[m] else left
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class ReplayedStage(NamedTuple):
     w: Array  # (n,) weights that its learner saw
     right: Array  # (n,) bool
     error: float
+    left: Array | None = None  # (n,) bool: rows on the left of its stump, if it is one
 
 
 @dataclass
@@ -113,11 +115,18 @@ class Replay:
 
 def stages_of(claim: BoostingClaim, rows: BoostedRows) -> Iterator[ReplayedStage]:
     """Every stage with the weights that the strengths before it lead to; one more, with no answers, at the end."""
-    w = rows.s.copy()
+    w, stumps = rows.s.copy(), claim.stumps
+    of_class = [rows.labels == c for c in range(claim.classes)] if stumps is not None else []
     for m in range(claim.stages):
         w = np.maximum(w, claim.least_weight) if claim.least_weight else w
-        right = claim.answers(m) == rows.labels
-        yield ReplayedStage(m, w, right, float(np.where(right, 0.0, w).sum() / w.sum()))
+        left = None
+        if stumps is None:
+            right = claim.answers(m) == rows.labels
+        else:
+            left = stumps.left(m, rows.X)
+            one, two = (of_class[answer] for answer in stumps.answers[m])
+            right = (left & one) | (~left & two)
+        yield ReplayedStage(m, w, right, float(np.where(right, 0.0, w).sum() / w.sum()), left)
         w = w * np.where(right, 1.0, np.exp(claim.strengths[m]))
         w /= w.sum()
     yield ReplayedStage(claim.stages, w, np.zeros(len(w), bool), np.nan)
@@ -233,11 +242,11 @@ def _check_leaves(replay: Replay, stumps: PlainStumps, rows: BoostedRows, stage:
     """Whether leaves have the weights that a stump says, and answer their heaviest class."""
     if stumps.leaf_weight is None or stumps.leaf_rows is None:
         return
-    side = ~stumps.left(stage.m, rows.X)
-    w = stage.w / stage.w.sum()
-    found = np.bincount(side * k + rows.labels, w, 2 * k).reshape(2, k)
-    count = np.bincount(side, minlength=2)
-    allowed = summation_error(len(w)) + 8 * EPS * (stage.m + 1)
+    assert stage.left is not None
+    found = np.bincount(np.where(stage.left, rows.labels, rows.labels + k), stage.w, 2 * k).reshape(2, k)
+    found, on_left = found / stage.w.sum(), np.count_nonzero(stage.left)
+    count = np.array([on_left, len(stage.left) - on_left])
+    allowed = summation_error(len(stage.w)) + 8 * EPS * (stage.m + 1)
     off = float(np.abs(found - stumps.leaf_weight[stage.m]).max())
     replay.worse("weights of leaves off by, of what rounding allows", off / allowed)
     replay.worse("rows of leaves off by", float(np.abs(count - stumps.leaf_rows[stage.m]).max()))
@@ -248,7 +257,7 @@ def _check_greedy(
     replay: Replay, stumps: PlainStumps, rows: BoostedRows, scan: StumpScan, stage: ReplayedStage, k: int
 ) -> None:
     """How much purer the purest of all stumps is than the one taken, as a share of all weight."""
-    left = stumps.left(stage.m, rows.X)
+    left = stumps.left(stage.m, rows.X) if stage.left is None else stage.left
     made = 0.0
     w = stage.w / stage.w.sum()
     for side in (left, ~left):

@@ -61,6 +61,7 @@ def certify_classifier(
     stumps, X = _plain_stumps(model, members), None
     if stumps is not None:
         X = dense(data) if own else dense(data).astype(np.float32).astype(np.float64)
+        X = np.asfortranarray(X)  # stages read one column each
     claim = BoostingClaim(
         _answers(model, members, stumps, data if X is None else X),
         stages, errors, strengths, k,

@@ -41,8 +41,8 @@ class StumpScan:
 
     def largest_purity(self, labels: Array, classes: int, w: Array) -> float:
         """max over stumps of Σ S²/W over both leaves, S the weight of each class; that of all rows together too."""
-        sums = w[:, None] * (labels[:, None] == np.arange(classes))
-        total = sums.sum(axis=0)
+        sums = [np.where(labels == c, w, 0.0) for c in range(classes)]
+        total = np.array([float(s.sum()) for s in sums])
         found = parallel_map(lambda column: _purity_along(column, sums, total), self.columns)
         return max([float((total**2).sum() / total.sum()), *found])
 
@@ -59,9 +59,8 @@ def _sort_column(x: Array) -> SortedColumn:
 
 def _sides(column: SortedColumn, v: Array) -> tuple[Array, float]:
     """The sums on the left of every threshold, without missing rows, and the sum over these."""
-    along = np.cumsum(v[column.order], axis=0)
-    none = np.zeros(v.shape[1:])
-    lost = along[-1] - (along[column.known - 1] if column.known else none)
+    along = np.cumsum(np.take(v, column.order))
+    lost = float(along[-1] - (along[column.known - 1] if column.known else 0.0))
     return along[column.after - 1], lost
 
 
@@ -84,15 +83,22 @@ def _leaf_edge_along(column: SortedColumn, v: Array, total: float) -> float:
     return max(float((np.abs(side) + np.abs(total - side)).max()) for side in sides)
 
 
-def _purity_along(column: SortedColumn, sums: Array, total: Array) -> float:
+def _purity_along(column: SortedColumn, sums: list[Array], total: Array) -> float:
+    """The largest Σ S²/W over both leaves; `sums` are the weights of rows (n,) in one class after another."""
     if not len(column.after):
         return 0.0
-    left, lost = _sides(column, sums)
+    parts = [_sides(column, one) for one in sums]
     best = 0.0
-    for side in (left, left + lost) if column.known < len(sums) else (left,):
-        weight, other = side.sum(axis=1), (total - side).sum(axis=1)
-        both = (weight > 0) & (other > 0)
+    for also_left in (False, True) if column.known < len(column.order) else (False,):
+        weight, squares, others = (np.zeros(len(column.after)) for _ in range(3))
+        for (left, lost), whole in zip(parts, total, strict=True):
+            side = left + lost if also_left else left
+            weight += side
+            squares += side * side
+            others += (whole - side) ** 2
+        rest = float(total.sum()) - weight
+        both = (weight > 0) & (rest > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            score = (side**2).sum(axis=1) / weight + ((total - side) ** 2).sum(axis=1) / other
+            score = squares / weight + others / rest
         best = max(best, float(score[both].max(initial=0.0)))
     return best

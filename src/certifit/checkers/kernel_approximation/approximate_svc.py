@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from certifit.checkers.svm.linear_machines.linear import ClaimedLinearSvm
+from certifit.checkers.svm.linear_machines.claimed import ClaimedLinearSvm
 from certifit.rows import Array, Block, Matrix, Rows, Sums
 
 FeatureMap = Callable[[Block], Array]

@@ -66,32 +66,44 @@ def _positive_rows(block: Block) -> Iterator[tuple[Array, Array, Array]]:
     step = max(1, 2**21 // block.X.shape[1])
     for first in range(0, len(block.w), step):
         here = slice(first, first + step)
-        positive = block.w[here] > 0
         assert block.y is not None
-        yield dense(block.X[here])[positive], block.y[here][positive], block.w[here][positive]
+        X, y, w = dense(block.X[here]), block.y[here], block.w[here]
+        positive = w > 0
+        yield (X, y, w) if positive.all() else (X[positive], y[positive], w[positive])
 
 
-def _centred_sums(centre: Array, block: Block) -> _CentredClassSums:
+def _centred_sums(centre: Array, block: Block, squares: bool = True) -> _CentredClassSums:
+    """Sums about the centres (k, d); squares are 0 where they are not asked for."""
     weight, z, zz = np.zeros((3, *centre.shape))
     for X, y, w in _positive_rows(block):
-        for c in np.unique(y):
-            Z, v = X[y == c] - centre[c], w[y == c]
-            present = ~np.isnan(Z)
-            Z[~present] = 0.0
-            weight[c] += v @ present
-            z[c] += v @ Z
-            zz[c] += v @ Z**2
+        # Sums of all classes are one product, unless there are so many that its first factor is mostly 0.
+        few = len(centre) <= 16
+        classes = [np.arange(len(centre))] if few else [np.array([c]) for c in np.unique(y)]
+        for own in classes:
+            here = slice(None) if few else y == own[0]
+            Z, codes = X[here].astype(np.float64, copy=False), y[here]
+            Z = Z - centre[codes] if centre.any() else Z
+            member = (codes == own[:, None]) * w[here]
+            if np.isnan(Z.sum()):  # a cheap way to ask whether any is missing
+                present = ~np.isnan(Z)
+                Z = np.where(present, Z, 0.0)
+                weight[own] += member @ present
+            else:
+                weight[own] += member.sum(axis=1)[:, None]
+            z[own] += member @ Z
+            if squares:
+                zz[own] += member @ np.square(Z)
     return _CentredClassSums(weight, z, zz)
 
 
 def class_totals(rows: Rows, k: int) -> Array:
     """Return Σ w x by class (k, d)."""
-    return rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features)))).z
+    return rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features)), squares=False)).z
 
 
 def class_moments(rows: Rows, k: int) -> PlainClassMoments:
     """Return the moments of every class and column: a pass for the means, then one for squares about them."""
-    first = rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features))))
+    first = rows.sum(partial(_centred_sums, np.zeros((k, rows.n_features)), squares=False))
     mean = safe_ratio(first.z, first.weight)
     second = rows.sum(partial(_centred_sums, mean))
     delta = safe_ratio(second.z, second.weight)

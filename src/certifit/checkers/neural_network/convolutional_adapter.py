@@ -20,6 +20,7 @@ from certifit.checkers.neural_network.adapter import (
     state_checks,
 )
 from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
+from certifit.checkers.neural_network.normalised_units import moment_checks
 from certifit.checkers.neural_network.plain_layers import (
     ACTIVATIONS,
     PlainActivation,
@@ -28,6 +29,7 @@ from certifit.checkers.neural_network.plain_layers import (
     PlainFlatten,
     PlainImages,
     PlainLayer,
+    PlainNormalisation,
     PlainPool,
 )
 from certifit.core import Certificate
@@ -39,8 +41,14 @@ from certifit.rows.checks import TableTerms
 def audit_convolutional(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted ConvNetClassifier on the images that it was fitted on."""
     claim = read_convolutional(model)
-    found = certify_network(claim, image_rows(model, claim, X, y, sample_weight), tol)
+    found = certify_convolutional(claim, image_rows(model, claim, X, y, sample_weight), tol)
     return replace(found, checks=(*found.checks, *state_checks(model)))
+
+
+def certify_convolutional(claim: NetworkClaim, rows: Rows, tol: float) -> Certificate:
+    """Check a network, and that what it normalises by is the mean and variance of these rows."""
+    found = certify_network(claim, rows, tol)
+    return replace(found, checks=(*found.checks, *moment_checks(claim, rows)))
 
 
 def image_rows(model: Any, claim: NetworkClaim, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -60,17 +68,22 @@ def read_convolutional(model: Any) -> NetworkClaim:
         raise DataError(got=f"image_shape_ {shape}", wanted="height, width and channels")
     coefs, intercepts = fitted_tensors(model, "coefs_"), fitted_tensors(model, "intercepts_")
     weights = [*zip(coefs, intercepts, strict=True)]
+    moments = [*fitted_tensors(model, "moments_")] if hasattr(model, "moments_") else []
     layers: list[PlainLayer] = [PlainImages((shape[0], shape[1], shape[2]))]
     for words in (*model.layers_, ("dense", len(intercepts[-1]))):
         name, *sizes = words
         if name != "dropout" and any(type(size) is not int for size in sizes):
             raise DataError(got=f"the layer {words!r}", wanted="whole numbers")
-        if name in ("conv", "dense"):
+        if name in ("conv", "dense", "batch_norm"):
             if not weights:
                 raise DataError(got=f"{len(coefs)} coefs_ and the layers {model.layers_}", wanted="weights for each")
-            layers.append(_weighted(name, sizes, *weights.pop(0)))
+            W, b = weights.pop(0)
+            known = name != "batch_norm"
+            layers.append(_weighted(name, sizes, W, b) if known else _normalisation(W, b, moments))
         elif name != "dropout":  # which is the identity but while training
             layers.append(_plain(name, sizes))
+    if moments:
+        raise DataError(got=f"{len(model.moments_)} moments_", wanted="a pair for each 'batch_norm'")
     if weights:
         raise DataError(got=f"{len(coefs)} coefs_ and the layers {model.layers_}", wanted="a layer for each")
     outputs = len(intercepts[-1])
@@ -99,6 +112,17 @@ def _weighted(name: str, sizes: list[Any], W: Array, b: Array) -> PlainLayer:
             got=f"the layer {(name, *sizes)}", wanted="a stride of at least 1 and a padding of at least 0"
         )
     return PlainConvolution(W, b, stride, padding)
+
+
+def _normalisation(W: Array, b: Array, moments: list[Array]) -> PlainLayer:
+    """A normalisation with the next of the moments."""
+    found = moments.pop(0) if moments else np.zeros(0)
+    if W.ndim != 1 or b.shape != W.shape or found.shape != (2, len(W)):
+        raise DataError(
+            got=f"a 'batch_norm' with weights of shape {W.shape}, biases {b.shape} and moments {found.shape}",
+            wanted="a weight, a bias, a mean and a variance for each channel",
+        )
+    return PlainNormalisation(W, b, found)
 
 
 def _plain(name: str, sizes: list[Any]) -> PlainLayer:

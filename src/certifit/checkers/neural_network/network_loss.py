@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_expit, logsumexp, xlogy
 
-from certifit.checkers.neural_network.plain_layers import PlainConvolution, PlainDense, PlainLayer
+from certifit.checkers.neural_network.plain_layers import PlainConvolution, PlainLayer, WeightedLayer
 from certifit.checkers.plain.blocks import dense_rows
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Largest, Rows, Sums, tree_sum
@@ -45,12 +45,12 @@ class NetworkClaim(NamedTuple):
     @property
     def weighted(self) -> list[int]:
         """The numbers of layers with weights."""
-        return [k for k, layer in enumerate(self.layers) if isinstance(layer, (PlainDense, PlainConvolution))]
+        return [k for k, layer in enumerate(self.layers) if isinstance(layer, WeightedLayer)]
 
-    def weighted_layer(self, k: int) -> PlainDense | PlainConvolution:
+    def weighted_layer(self, k: int) -> WeightedLayer:
         """A layer with weights, by its number."""
         layer = self.layers[k]
-        assert isinstance(layer, (PlainDense, PlainConvolution))
+        assert isinstance(layer, WeightedLayer)
         return layer
 
 
@@ -184,7 +184,7 @@ def _measure_rows(claim: NetworkClaim, block: Block) -> NetworkSums:
     first = claim.weighted[0]  # nothing before it needs slopes
     for k in range(len(claim.layers) - 1, first - 1, -1):
         layer, memory = claim.layers[k], memories[k]
-        if isinstance(layer, (PlainDense, PlainConvolution)):
+        if isinstance(layer, WeightedLayer):
             slope, own = layer.slopes(delta, memory)
             weights.insert(0, slope)
             biases.insert(0, own)

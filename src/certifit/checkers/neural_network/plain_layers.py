@@ -136,20 +136,52 @@ class PlainConvolution(NamedTuple):
         return _no_switches(rows)
 
 
+class PlainNormalisation(NamedTuple):
+    """Each unit or channel about its mean and over its deviation, then scaled and moved."""
+
+    W: Array  # (channels,)
+    b: Array  # (channels,)
+    moments: Array  # (2, channels) mean and variance
+    epsilon: float = 1e-5
+
+    def _along(self, values: Array, x: Array) -> Array:
+        return values.reshape(1, -1, *(1,) * (x.ndim - 2))
+
+    def _scale(self) -> Array:
+        return 1.0 / np.sqrt(self.moments[1] + self.epsilon)
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        normed = (x - self._along(self.moments[0], x)) * self._along(self._scale(), x)
+        return normed * self._along(self.W, x) + self._along(self.b, x), normed
+
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return delta * self._along(self.W * self._scale(), delta)
+
+    def slopes(self, delta: Array, memory: Any) -> tuple[Array, Array]:
+        others = (0, *range(2, delta.ndim))
+        return (delta * memory).sum(axis=others), delta.sum(axis=others)
+
+    def reach(self, memory: Any) -> float:
+        return float(np.abs(memory).max(initial=0.0))
+
+    def switches(self, memory: Any, rows: int) -> Array:
+        return _no_switches(rows)
+
+
 class PlainPool(NamedTuple):
     """The largest value of each window, or their mean; windows do not overlap."""
 
     size: tuple[int, int]
     largest: bool
 
-    def _windows(self, x: Array) -> Array:
-        """(height * width, n, channels, rows, columns)."""
+    def windows(self, x: Array) -> Array:
+        """The values at each place of the windows, (height * width, n, channels, rows, columns)."""
         a, b = self.size
         height, width = x.shape[2] // a * a, x.shape[3] // b * b
         return np.stack([x[:, :, i:height:a, j:width:b] for i in range(a) for j in range(b)])
 
     def forward(self, x: Array) -> tuple[Array, Any]:
-        seen = self._windows(x)
+        seen = self.windows(x)
         if not self.largest:
             return seen.mean(axis=0), (x.shape, None)
         value, place = seen[0], np.zeros(seen.shape[1:], dtype=np.int64)
@@ -185,6 +217,37 @@ class PlainFlatten(NamedTuple):
         return _no_switches(rows)
 
 
+class PlainReshape(NamedTuple):
+    """The numbers of a row, in their order, in another shape."""
+
+    shape: tuple[int, ...]
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        return x.reshape(len(x), *self.shape), x.shape
+
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return delta.reshape(memory)
+
+    def switches(self, memory: Any, rows: int) -> Array:
+        return _no_switches(rows)
+
+
+class PlainTranspose(NamedTuple):
+    """The dimensions of a row in another order."""
+
+    order: tuple[int, ...]  # with 0, the rows, first
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        return x.transpose(self.order), None
+
+    def backward(self, delta: Array, memory: Any) -> Array:
+        return delta.transpose(np.argsort(self.order))
+
+    def switches(self, memory: Any, rows: int) -> Array:
+        return _no_switches(rows)
+
+
+WeightedLayer = PlainDense | PlainConvolution | PlainNormalisation
 PlainLayer = (
-    PlainDense | PlainActivation | PlainImages | PlainConvolution | PlainPool | PlainFlatten
+    WeightedLayer | PlainActivation | PlainImages | PlainPool | PlainFlatten | PlainReshape | PlainTranspose
 )  # what a network is made of

@@ -65,7 +65,7 @@ def audit_svc(
     model: Any, X: Any, y: Any, sample_weight: Any, tol: float, *, tuning: SvmAuditTuning = SvmAuditTuning()
 ) -> Certificate:
     """SVC: a machine for each pair of classes, in scikit-learn's layout, for each class, or for all of them."""
-    rows = fitted_rows(model, table_width(model), X, y, sample_weight, "classes")
+    rows = fitted_rows(model, table_width(model), X, y, _counted(sample_weight), "classes")
     classes = np.asarray(model.classes_)
     labels = encode_labels(rows, classes)
     data = labels.rows.load()
@@ -96,6 +96,14 @@ def audit_svc(
     parts = _parts_left_out(fitted, problem, make, code, tol, tuning)
     claim = ProbabilityClaim(model, X, code, weight, scheme == "ovo", values)
     return with_probabilities(replace(found, checks=(*found.checks, *parts)), claim)
+
+
+def _counted(sample_weight: Any) -> Any:
+    """Weights in memory with 0 in the place of negative ones: kernel machines leave such rows out, as LIBSVM does."""
+    if not isinstance(sample_weight, list | tuple | np.ndarray):
+        return sample_weight
+    w = np.asarray(sample_weight)
+    return np.maximum(w, 0) if w.dtype.kind in "if" and (w > 0).any() else sample_weight
 
 
 def _price(model: Any) -> float:
@@ -131,7 +139,7 @@ def audit_one_class(
     model: Any, X: Any, _y: Any, sample_weight: Any, tol: float, *, tuning: SvmAuditTuning = SvmAuditTuning()
 ) -> Certificate:
     """OneClassSVM: one machine and its level."""
-    data = fitted_rows(model, table_width(model), X, None, sample_weight, "none").load()
+    data = fitted_rows(model, table_width(model), X, None, _counted(sample_weight), "none").load()
     support, beta, nu = support_rows(model, data), np.zeros(data.n_rows), _nu(model)
     assert nu is not None
     coef = numbers(model, "dual_coef_")
@@ -156,7 +164,7 @@ def audit_svr(
     model: Any, X: Any, y: Any, sample_weight: Any, tol: float, *, tuning: SvmAuditTuning = SvmAuditTuning()
 ) -> Certificate:
     """SVR: one machine for numbers."""
-    rows = fitted_rows(model, table_width(model), X, y, sample_weight, "numbers")
+    rows = fitted_rows(model, table_width(model), X, y, _counted(sample_weight), "numbers")
     data = rows.load()
     box, nu = _price(model) * data.w, _nu(model)
     epsilon = 0.0 if nu is not None else float(setting(model, "epsilon", Setting(float, least=0, below=np.inf)))

@@ -13,11 +13,12 @@ from scipy import sparse
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.linear_model.several_targets import only_column, target_columns
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.tree.bin_borders import BinBorders, check_borders, read_borders
 from certifit.checkers.tree.categories import categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.greedy import NEVER_PARTED, GreedyTuning, GrowthClaim, check_greedy
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
-from certifit.core import Certificate, Estimator
+from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, apply_class_weight, apply_class_weights, encode_label_columns, encode_labels
 from certifit.rows.checks import TableTerms, Target
@@ -36,10 +37,17 @@ def certify_tree(
     """Check a tree on rows whose y are class numbers or amounts."""
     checks = check_nodes(tree, claims, growth.criterion, growth.classes, rows)
     facts: dict[str, Any] = {}
+    bins = growth.bins
+    if bins is not None:
+        checks += (Check("thresholds that are no border of a bin", float(bins.strange_thresholds(tree)), 0.0),)
+        checks += () if rows.in_memory else check_borders(bins, (), np.zeros(0), False)
     if rows.in_memory:
         data = rows.load()
         kept = data.w > 0
         X = dense(data.X[kept]).astype(np.float64)
+        if bins is not None:
+            some = np.random.default_rng(tuning.seed).permutation(len(X))[: tuning.border_rows]
+            checks += check_borders(bins, [*X[some].T], data.w[kept][some], len(some) == len(X))
         more, facts = check_greedy(tree, growth, X, np.asarray(data.y)[kept], data.w[kept], tuning)
         checks += more
     leaf = tree.left < 0
@@ -151,7 +159,18 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
         complete=best and columns >= rows.n_features and model.max_leaf_nodes is None and model.ccp_alpha == 0
         and model.monotonic_cst is None,
         apart=0.0 if isinstance(model, Estimator) else NEVER_PARTED,
+        bins=_claimed_bins(model, rows.n_features),
     )  # fmt: skip
+
+
+def _claimed_bins(model: Any, d: int) -> BinBorders | None:
+    """The bins that thresholds lie between, where a setting asks for them."""
+    most = getattr(model, "max_bins", None)
+    if most is None:
+        return None
+    if len(getattr(model.tree_, "category_first", ())):
+        raise DataError(got=f"sets of categories with max_bins={most}", wanted="a fitted tree")
+    return read_borders(getattr(model, "borders_", ()), d, int(most))
 
 
 def _claimed_categories(model: Any, rows: Rows, first: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.bin_borders import BinBorders
 from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
 from certifit.rows import Array, Block
@@ -27,6 +28,7 @@ class GreedyTuning:
     entries: int = 1_000_000
     nodes: int = 1000
     median_rows: int = 50  # absolute errors of a node take this many times less than the square of its rows
+    border_rows: int = 100_000_000  # on which bins are held against their share
     seed: int = 0
     noise: float = 0.0  # by how much the targets may be off, where they were computed anew
 
@@ -48,6 +50,7 @@ class GrowthClaim:
     ahead: bool = False  # whether splits were chosen two levels ahead, which is not checked
     complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
     apart: float = 0.0  # values no further apart than this, in float32, were never parted
+    bins: BinBorders | None = None  # where thresholds are borders between bins
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class NodeRows:
 
 def quick(tuning: GreedyTuning = GreedyTuning()) -> GreedyTuning:
     """What a fit looks at: enough to see a growth that goes wrong."""
-    return replace(tuning, nodes=100)
+    return replace(tuning, nodes=100, border_rows=3000)
 
 
 def _noise_share(node: NodeRows, noise: float) -> float:
@@ -83,15 +86,18 @@ def check_greedy(
     order, first, count = _rows_below(tree, leaf)
     work = count * np.maximum(count // tuning.median_rows, 1) if claim.criterion == "absolute_error" else count
     nodes = _sample(np.where(count > 1, work * X.shape[1], 0), tuning)
-    missed, left_whole, total = 0.0, 0.0, float(w.sum())
+    missed, left_whole, total, bins = 0.0, 0.0, float(w.sum()), claim.bins
+    tree = tree if bins is None else bins.tree_of_codes(tree)
     for k in nodes:
         here = order[first[k] : first[k] + count[k]]
-        node = NodeRows(X[here], y[here], _row_sums(claim, y[here], w[here]), w[here])
+        values = X[here] if bins is None else bins.codes(X[here])
+        node = NodeRows(values, y[here], _row_sums(claim, y[here], w[here]), w[here])
         unknown = _noise_share(node, tuning.noise)
         if tree.left[k] < 0:
             left_whole += _could_be_split(tree, claim, k, node, total) if unknown < 1 else 0.0
         else:
-            missed = max(missed, _missed(tree, claim, k, node) - lost_digits(node.w, w, total) - unknown)
+            lost = lost_digits(node.w, w, total, bins is not None and max(claim.classes, default=0) > 2)
+            missed = max(missed, _missed(tree, claim, k, node) - lost - unknown)
     checks = [Check("best split of a node missed by, of its impurity", missed, 1e-10)]
     if claim.complete:
         checks.append(Check("leaves that should have been split", left_whole, 0.0))
@@ -245,12 +251,14 @@ def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> floa
     return max(0.0, best - made) / _scale(claim, node)
 
 
-def lost_digits(own: Array, w: Array, total: float) -> float:
+def lost_digits(own: Array, w: Array, total: float, short: bool = False) -> float:
     """What shares of a node's impurity its weights cannot tell apart: they are counted in units of 2⁻⁵³ of all.
 
-    Whole weights are counted as they are. More than a millionth is excused of no node.
+    Whole weights are counted as they are. More than a millionth is excused of no node. `short`: growth from codes
+    counts the weights of many classes in units of 2⁻³⁹.
     """
-    return 0.0 if (w == np.rint(w)).all() else min(4 * EPS * total / float(own.min()), 1e-6)
+    unit = 2.0**-38 if short else 4 * EPS
+    return 0.0 if (w == np.rint(w)).all() else min(unit * total / float(own.min()), 1e-6)
 
 
 def _scale(claim: GrowthClaim, node: NodeRows) -> float:

@@ -1,9 +1,10 @@
-"""`certifit warm-up`: compile every loop once, by small fits of every estimator; Numba keeps the result."""
+"""`certifit warm-up`: compile loops once, by small fits of every estimator or of some; Numba keeps the result."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Collection
 from inspect import signature
 from itertools import product
 from typing import Any, NamedTuple
@@ -17,12 +18,14 @@ import certifit
 from certifit.cli.screen import Screen
 from certifit.core import Estimator
 from certifit.decomposition.kernel.kernel_pca import KernelPCA
+from certifit.exceptions import DataError
 from certifit.kernel_approximation.approximate_svc import ApproximateSVC
 from certifit.kernel_approximation.base import KernelFeatures
 from certifit.linear_model.ridge_classifier import RidgeClassifier
 from certifit.numerics.compiled.compiling import compiled_at_once
 from certifit.numerics.sparse_cholesky.multifrontal import factor_fronts, order_by_minimum_degree, plan_fronts
 from certifit.registry import ESTIMATORS
+from certifit.rows.named_columns import nearest_names
 from certifit.svm.kernel.kernel_machine import KernelMachine
 from certifit.svm.linear.base import LinearSvmEstimator
 
@@ -38,9 +41,21 @@ class WarmUpShapes(NamedTuple):
     widest: tuple[int, int] = (40, 2500)  # where linear machines go another way
 
 
-def run_warm_up(screen: Screen) -> None:
-    """Fit each estimator to dense and sparse, tall and wide, float32 and float64 rows of two and three classes."""
-    entries = [entry for entry in ESTIMATORS if _fits_alone(entry.load())]
+def run_warm_up(screen: Screen, names: Collection[str] = ()) -> None:
+    """Fit each estimator to dense and sparse, tall and wide, float32 and float64 rows of two and three classes.
+
+    Those with these names alone, where there are any.
+    """
+    known = {entry.name: entry for entry in ESTIMATORS if _fits_alone(entry.load())}
+    for name in names:
+        if name not in known:
+            near = nearest_names(name, [*known])
+            raise DataError(
+                got=f"no estimator {name!r} to compile for",
+                wanted="names of estimators that fit a table by themselves",
+                fix=f"Did you mean {near[0]!r}?" if near else "",
+            )
+    entries = [known[name] for name in names] or [*known.values()]
     for entry in entries:
         name, cls = entry.name, entry.load()
         cases = _cases(cls)
@@ -56,9 +71,11 @@ def run_warm_up(screen: Screen) -> None:
             for settings in entry.warm_up:
                 for X, y in _small():
                     _answer(cls(**settings).fit(X, y), X)
-    _factor_dense_blocks()
-    certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
-    _assess()
+    if not names or "KMeans" in names:
+        certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
+    if not names:
+        _factor_dense_blocks()
+        _assess()
     screen.say(f"ready: {', '.join(entry.name for entry in entries)}")
 
 

@@ -9,15 +9,17 @@ the penalty; Petersen, Witten & Simon, Fused lasso additive model, J. Comp. Grap
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch
 
-from certifit.checkers.ensemble.additive.adapter import additive_claim
+from certifit.checkers.ensemble.additive.adapter import additive_claim, joint_of_classes
 from certifit.checkers.ensemble.additive.dual_point import certify_additive
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Estimator, Objective, Setting, Step, fixed_point
@@ -51,12 +53,15 @@ class AdditiveModel(Estimator):
     }
     _tuning: ClassVar[BlockDescentTuning] = BlockDescentTuning()
 
-    shape_functions_: list[ShapeFunction]
-    intercept_: float
-    alpha_: float
+    shape_functions_: list[Any]
+    intercept_: Any
+    alpha_: Any
 
-    def _solved(self, rows: Rows, loss: str, **known: Any) -> Attributes:
-        """All fitted attributes, with those `known` before, from rows whose y are amounts, or 0 and 1."""
+    def _solved(self, rows: Rows, loss: str, whole: Callable[[Attributes], Attributes] = dict) -> Attributes:
+        """All fitted attributes, from rows whose y are amounts, or 0 and 1.
+
+        `whole` makes the attributes of a model, as callbacks see it, of those of this problem.
+        """
         data = rows.load()
         kept = data.w > 0
         X, y, w = dense(data.X[kept]), np.asarray(data.y, np.float64)[kept], data.w[kept]
@@ -73,8 +78,8 @@ class AdditiveModel(Estimator):
         if self.alpha == "auto":
             problem = AdditiveProblem(problem.table, problem.y, s, loss, choose_strength(problem, start, X))
         descent = BlockDescent(problem, self._tuning)
-        attributes = partial(_attributes, problem, columns, shift, known)
-        with self._watch.loop("block descent", self.max_iter, attributes) as watch:
+        attributes = partial(_attributes, problem, columns, shift)
+        with self._watch.loop("block descent", self.max_iter, lambda point: whole(attributes(point))) as watch:
             best = fixed_point(
                 partial(measure, problem), partial(_relative, descent, float(self.tol)), start, tol=self.tol,
                 max_iter=self.max_iter, max_time=self.max_time, watcher=watch,
@@ -85,12 +90,21 @@ class AdditiveModel(Estimator):
         certificate = certify_additive(additive_claim(claimed), trained, float(self.tol))
         return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
 
+    def _machines(self) -> list[tuple[float, list[ShapeFunction], float]]:
+        """Intercept, functions and strength of each score: one, or one for each of several classes."""
+        if np.ndim(self.intercept_) == 0:
+            return [(float(self.intercept_), self.shape_functions_, float(self.alpha_))]
+        return [*zip(self.intercept_, self.shape_functions_, self.alpha_, strict=True)]
+
     def _scores(self, block: Block) -> Array:
-        X = dense(block.X)
-        total = np.full(len(X), float(self.intercept_))
-        for j, shape in enumerate(self.shape_functions_):
-            total += shape(X[:, j])
-        return total
+        """Scores (n,), or (n, k) of several classes."""
+        X, found = dense(block.X), []
+        for intercept, shapes, _ in self._machines():
+            total = np.full(len(X), float(intercept))
+            for j, shape in enumerate(shapes):
+                total += shape(X[:, j])
+            found.append(total)
+        return np.stack(found, axis=1) if np.ndim(self.intercept_) else found[0]
 
     def _score_range(self, epsilon: float, block: Block) -> Array:
         """The least and the largest score within epsilon of each row (n, 2)."""
@@ -105,16 +119,22 @@ class AdditiveModel(Estimator):
     @property
     def feature_importances_(self) -> Array:
         """The mean size of each column's function over the rows of the fit, as shares of 1 (d,)."""
-        size = np.array([_mean_size(shape) for shape in self.shape_functions_])
+        size = np.mean([[_mean_size(shape) for shape in shapes] for _, shapes, _ in self._machines()], axis=0)
         return size / size.sum() if size.sum() > 0 else size
 
     def _penalty(self) -> float:
-        paths = [np.append(s.missing, s.values) if s.missing_count else s.values for s in self.shape_functions_]
-        return float(self.alpha_) * sum(float(np.abs(np.diff(path)).sum()) for path in paths)
+        total = 0.0
+        for _, shapes, alpha in self._machines():
+            paths = [np.append(s.missing, s.values) if s.missing_count else s.values for s in shapes]
+            total += float(alpha) * sum(float(np.abs(np.diff(path)).sum()) for path in paths)
+        return total
 
     def _loss_sums(self, loss: str, block: Block) -> Array:
         y, score = np.asarray(block.y, np.float64), self._scores(block)
-        return np.array([block.w.sum(), block.w @ row_losses(loss, y, score)])
+        if score.ndim == 1:
+            return np.array([block.w.sum(), block.w @ row_losses(loss, y, score)])
+        own = (y[:, None] == np.arange(score.shape[1])).astype(np.float64)
+        return np.array([block.w.sum(), block.w @ row_losses(loss, own, score).sum(axis=1)])
 
     def _objective(self, rows: Rows, loss: str) -> Objective:
         weight, total = rows.sum(partial(self._loss_sums, loss))
@@ -152,7 +172,7 @@ def _null_score(loss: str, mean: float) -> float:
 
 
 def _attributes(
-    problem: AdditiveProblem, columns: list[BinnedColumn], shift: float, known: Attributes, point: AdditivePoint
+    problem: AdditiveProblem, columns: list[BinnedColumn], shift: float, point: AdditivePoint
 ) -> dict[str, Any]:
     """Functions about their means, and the intercept."""
     intercept, shapes = point.intercept + shift, []
@@ -170,7 +190,7 @@ def _attributes(
                 int(rows[0]) if first else 0,
             )
         )  # fmt: skip
-    return {**known, "shape_functions_": shapes, "intercept_": float(intercept), "alpha_": float(problem.alpha)}
+    return {"shape_functions_": shapes, "intercept_": float(intercept), "alpha_": float(problem.alpha)}
 
 
 def _mean_size(shape: ShapeFunction) -> float:
@@ -190,8 +210,36 @@ def _directions(monotonic_cst: Any, d: int) -> Array:
     return found.astype(np.int8)
 
 
+def _joined(parts: list[Attributes]) -> Attributes:
+    """The attributes of several classes, from those of each against the others."""
+    return {
+        "shape_functions_": [part["shape_functions_"] for part in parts],
+        "intercept_": np.array([part["intercept_"] for part in parts]),
+        "alpha_": np.array([part["alpha_"] for part in parts]),
+    }
+
+
+def _without_functions(part: Attributes, share: float) -> Attributes:
+    """A class that is still to be told from the others, with the levels of one that is: its log-odds alone."""
+    flat = [replace(f, values=np.zeros(len(f.values)), missing=0.0) for f in part["shape_functions_"]]
+    return {**part, "shape_functions_": flat, "intercept_": _null_score("log_loss", share)}
+
+
+@dataclass(frozen=True)
+class AgainstOthers:
+    """Targets that are 1 for the rows of one class and 0 for all others."""
+
+    label: int
+
+    def __call__(self, y: Array | None, w: Array) -> tuple[Array | None, Array]:
+        return np.asarray(y == self.label).astype(np.int32), w
+
+
 class AdditiveClassifier(ClassifierMixin, AdditiveModel):
-    """An additive model of two classes: log-odds are a sum of one function for each column.
+    """An additive model of classes: log-odds are a sum of one function for each column.
+
+    Of several classes each is told from all others, by functions of its own: the sum of these convex problems is
+    what is minimised, and probabilities are shares of theirs.
 
     Parameters
     ----------
@@ -201,21 +249,22 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     max_bins : int from 2 to 255
         Levels of each column, of about equal weight; columns with no more values have one for each.
     monotonic_cst : array (d,) of -1, 0, 1, or None
-        1: the probability of the second class rises with the column; -1: it falls.
+        1: the probability of the second of two classes rises with the column; -1: it falls.
     class_weight : dict, 'balanced' or None
     tol : float
         Relative duality gap to reach.
     max_iter : int
         Most passes over all columns.
     max_time : float or None
-        Seconds.
+        Seconds, of several classes for each.
 
     Attributes
     ----------
-    classes_ : (2,)
-    shape_functions_ : list of ShapeFunction, one for each column: thresholds, values, missing, counts
-    intercept_ : float
-    alpha_ : float, the strength
+    classes_ : (k,)
+    shape_functions_ : list of ShapeFunction, one for each column: thresholds, values, missing, counts; of several
+        classes a list of such lists
+    intercept_ : float, or (k,) of several classes
+    alpha_ : float, the strength, or (k,) of several classes
     feature_importances_ : (d,) mean sizes of the functions, as shares of 1
     n_iter_ : int
     history_ : objective and gap of every pass
@@ -251,31 +300,51 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
-        if len(labels.classes) > 2:
+        weighted = apply_class_weight(labels, self.class_weight)
+        known, k = {"classes_": labels.classes}, len(labels.classes)
+        if k == 2:
+            return {**known, **self._solved(weighted, "log_loss", lambda found: {**known, **found})}
+        if self.monotonic_cst is not None:
             raise DataError(
-                got=f"{len(labels.classes)} classes: {labels.classes.tolist()[:5]}",
-                wanted="two: Only binary classification is supported",
-                fix="sklearn.multiclass.OneVsRestClassifier(AdditiveClassifier()) fits one model for each class.",
-            )
-        return self._solved(apply_class_weight(labels, self.class_weight), "log_loss", classes_=labels.classes)
+                got=f"monotonic_cst with {k} classes", wanted="two classes",
+                fix="sklearn.multiclass.OneVsRestClassifier(AdditiveClassifier(...)) has a direction for each class.",
+            )  # fmt: skip
+        share = labels.weight / labels.weight.sum()
+        parts: list[Attributes] = []
+        for c in range(k):
+
+            def whole(found: Attributes) -> Attributes:
+                later = [_without_functions(found, share[i]) for i in range(len(parts) + 1, k)]
+                return {**known, **_joined([*parts, found, *later])}
+
+            parts.append(self._solved(weighted.relabel(AgainstOthers(c)), "log_loss", whole))
+        return {
+            **known, **_joined(parts), "n_iter_": max(part["n_iter_"] for part in parts),
+            "history_": tuple(mark for part in parts for mark in part["history_"]),
+            "certificate_": joint_of_classes([part["certificate_"] for part in parts]),
+        }  # fmt: skip
 
     def decision_function(self, X: Any) -> Array:
-        """The log-odds of the second class (n,)."""
+        """The log-odds of the second class (n,); of several, those of each class against the others (n, k)."""
         return self._rows(X).map(self._scores)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, 2)."""
-        p = expit(self.decision_function(X))
-        return np.column_stack([1 - p, p])
+        """Probabilities (n, k); of several classes, each one's against the others as shares of their sum."""
+        score = self.decision_function(X)
+        p = expit(score)
+        return np.column_stack([1 - p, p]) if score.ndim == 1 else softmax(-np.logaddexp(0, -score), axis=1)
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithms of `predict_proba`, which do not underflow."""
         score = self.decision_function(X)
-        return np.column_stack([-np.logaddexp(0, score), -np.logaddexp(0, -score)])
+        if score.ndim == 1:
+            return np.column_stack([-np.logaddexp(0, score), -np.logaddexp(0, -score)])
+        return log_softmax(-np.logaddexp(0, -score), axis=1)
 
     def predict(self, X: Any) -> Array:
-        """The likelier class (n,)."""
-        likelier = (self.decision_function(X) > 0).astype(int)
+        """The likeliest class (n,)."""
+        score = self.decision_function(X)
+        likelier = (score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)
         return self.classes_[likelier]
 
     def worst_case(self, X: Any, y: Any, epsilon: float) -> Array:
@@ -285,17 +354,14 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         """
         self._check_epsilon(epsilon)
         rows = encode_labels(self._rows(X, y, None, "classes"), self.classes_).rows
+        if len(self.classes_) > 2:
+            raise DataError(got=f"the worst case of {len(self.classes_)} classes", wanted="two classes")
         return rows.map(partial(self._worst_losses, "log_loss", float(epsilon)))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
-        """The mean log loss on these rows plus the penalty."""
+        """The mean log loss on these rows plus the penalty; of several classes the sum of these."""
         labels = encode_labels(self._rows(X, y, sample_weight, "classes"), self.classes_)
         return self._objective(apply_class_weight(labels, self.class_weight), "log_loss")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 class AdditiveRegressor(RegressorMixin, AdditiveModel):

@@ -8,12 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from certifit.ensemble.additive.shape_functions import ShapeFunction
+from certifit.exceptions import DataError
 from certifit.plots.fitted_models import check_drawable, last_step, seen_names
 from certifit.plots.style import BLUE, GREY, RED, ink, new_grid, plain, shorten, tidy
 from certifit.rows import Array
 
 
-def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12) -> Array:
+def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12, label: Any = None) -> Array:
     """Draw the functions of the `most` columns that matter most, with the numbers of rows as bars below.
 
     All functions have the same scale, so that they can be compared. A red line is the value of missing entries.
@@ -24,6 +25,8 @@ def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12) -> Arr
     axes : array of Axes, optional
         Where to draw, one for each function; a new figure unless given.
     most : int, default=12
+    label : one of the model's classes, where there are more than two
+        The class whose functions are drawn.
 
     Returns
     -------
@@ -43,11 +46,12 @@ def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12) -> Arr
     whole, model = model, last_step(model)
     check_drawable(model, wanted, "shape_functions_", "feature_importances_")
     order = np.argsort(-model.feature_importances_, kind="stable")[:most]
-    names = seen_names(whole, len(model.shape_functions_))
+    functions = _functions_of(model, label)
+    names = seen_names(whole, len(functions))
     wide = min(4, len(order))
     high = -(-len(order) // wide)
     grid = new_grid(axes, (high, wide), (3.0 * wide + 0.4, 2.5 * high), len(order))
-    shapes = [model.shape_functions_[j] for j in order]
+    shapes = [functions[j] for j in order]
     levels = np.concatenate([_shown_values(shape) for shape in shapes])
     low, top = float(levels.min()), float(levels.max())
     room = (top - low) or 1.0
@@ -62,6 +66,19 @@ def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12) -> Arr
             ax.set_ylabel("log-odds" if hasattr(model, "classes_") else _unit(model), fontsize=9)
         tidy(ax)
     return grid
+
+
+def _functions_of(model: Any, label: Any) -> list[ShapeFunction]:
+    """The functions of a model, or of one of its several classes."""
+    if np.ndim(model.intercept_) == 0:
+        return model.shape_functions_
+    known = model.classes_.tolist()
+    if label not in known:
+        raise DataError(
+            got=f"label={label!r} for a model of {len(known)} classes", wanted=f"one of {known}",
+            fix=f"plot_shape_functions(model, label={known[0]!r})",
+        )  # fmt: skip
+    return model.shape_functions_[known.index(label)]
 
 
 def _unit(model: Any) -> str:

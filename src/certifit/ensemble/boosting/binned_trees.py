@@ -36,7 +36,7 @@ class BinnedTrees:
         scale = packed_scale(len(g), sizes.slope, sizes.curvature, sizes.constant)
         self.grower.pack(g, h, scale, seed)
         tree = self.grower.grow(scale, seed, sizes.largest)
-        nodes = np.asarray(tree.nodes[: tree.free[-2]])
+        nodes = np.asarray(tree.nodes)[: tree.free[-2]]
         leaves = np.flatnonzero(nodes["left"] < 0)
         finish = partial(finished_tree, tree, self.bins, leaves)
         return GrownTree(tree.rows, tree.runs, leaves, nodes["low"][leaves], nodes["high"][leaves], finish)
@@ -44,7 +44,7 @@ class BinnedTrees:
 
 def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
     """A tree as it has grown, with the values of its leaves."""
-    nodes = np.asarray(tree.nodes[: tree.free[-2]])
+    nodes = np.asarray(tree.nodes)[: tree.free[-2]]
     inner = nodes["left"] >= 0
     column = np.where(inner, nodes["column"], -1)
     categorical = inner & bins.is_categorical[column]

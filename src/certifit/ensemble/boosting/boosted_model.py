@@ -12,8 +12,40 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes, Estimator, Objective
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees
+from certifit.exceptions import DataError
 from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
+
+LOG_LINK = ("poisson", "gamma")  # losses of scores that are logarithms of means
+
+
+def refuse_negative_targets(loss: str, rows: Rows) -> None:
+    """Refuse targets that a loss with a log link cannot have."""
+    if loss not in LOG_LINK:
+        return
+    y, w = rows.map(_float_targets), rows.map(_weights)
+    y = y[w > 0]
+    if (y.min() <= 0) if loss == "gamma" else (y.min() < 0 or y.sum() <= 0):
+        why = " (loss='gamma' requires strictly positive y)" if loss == "gamma" else ""
+        wanted = "targets above 0" if loss == "gamma" else "targets of at least 0, some of them above"
+        raise DataError(got=f"targets from {y.min():g} to {y.max():g}{why}", wanted=f"{wanted} for loss={loss!r}")
+
+
+def refuse_several_exponential(loss: str, classes: int) -> None:
+    """Refuse more than two classes for the exponential loss."""
+    if loss == "exponential" and classes > 2:
+        raise DataError(
+            got=f"loss='exponential' with {classes} classes", wanted="two classes",
+            fix="Please use loss='log_loss' instead.",
+        )  # fmt: skip
+
+
+def _float_targets(block: Block) -> Array:
+    return np.asarray(block.y, np.float64)
+
+
+def _weights(block: Block) -> Array:
+    return block.w
 
 
 class BoostedModel(Estimator):

@@ -16,6 +16,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from certifit.checkers.ensemble.boosting.exact_stages import quick
 from certifit.checkers.ensemble.boosting.gradient_adapter import (
     certify_gradient_boosting,
     init_scores,
@@ -25,7 +26,14 @@ from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Setting
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
-from certifit.ensemble.boosting.boosted_model import BoostedClassifier, BoostedModel, BoostedRegressor
+from certifit.ensemble.boosting.boosted_model import (
+    LOG_LINK,
+    BoostedClassifier,
+    BoostedModel,
+    BoostedRegressor,
+    refuse_negative_targets,
+    refuse_several_exponential,
+)
 from certifit.ensemble.boosting.early_stopping import ValidationRows
 from certifit.ensemble.boosting.exact_trees import ExactLimits, ExactTrees
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
@@ -110,7 +118,7 @@ class GradientBoosting(BoostedModel):
         found["trees_"] = boosting.fitted()
         if self.loss == "huber":
             found["huber_deltas_"] = np.array(boosting.levels)
-        found["certificate_"] = certify_gradient_boosting({**state, **found}, data, held, float(self.tol))
+        found["certificate_"] = certify_gradient_boosting({**state, **found}, data, held, float(self.tol), quick())
         return found
 
     def _check_part(self, y: Array, attributes: Attributes) -> None:
@@ -288,7 +296,8 @@ class GradientBoostingRegressor(BoostedRegressor, GradientBoosting):
 
     Parameters
     ----------
-    loss : 'squared_error', 'absolute_error', 'huber' or 'quantile'
+    loss : 'squared_error', 'absolute_error', 'huber', 'quantile', 'poisson' or 'gamma'
+        'poisson' and 'gamma' have a log link.
     learning_rate : float
         Share of each step that is taken.
     n_estimators : int
@@ -340,7 +349,7 @@ class GradientBoostingRegressor(BoostedRegressor, GradientBoosting):
 
     settings: ClassVar[Settings] = {
         **GradientBoosting.settings,
-        "loss": Setting(choices=("squared_error", "absolute_error", "huber", "quantile")),
+        "loss": Setting(choices=("squared_error", "absolute_error", "huber", "quantile", *LOG_LINK)),
         "alpha": Setting(float, above=0, below=1),
     }
 
@@ -374,6 +383,7 @@ class GradientBoostingRegressor(BoostedRegressor, GradientBoosting):
         self.ccp_alpha = ccp_alpha
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+        refuse_negative_targets(self.loss, rows)
         return self._boost(rows, previous, {})
 
     def _loss(self, attributes: Attributes) -> ScoreLoss:
@@ -383,11 +393,11 @@ class GradientBoostingRegressor(BoostedRegressor, GradientBoosting):
         return ScoreLoss(self.loss, float(self.alpha) if self.loss == "quantile" else None)
 
     def _mean(self, F: Array) -> Array:
-        return F[:, 0]
+        return np.exp(F[:, 0]) if self.loss in LOG_LINK else F[:, 0]
 
     def _constant(self) -> Any:
-        none = np.zeros((1, self.n_features_in_))
-        return DummyRegressor(strategy="constant", constant=float(self.trees_.baseline[0])).fit(none, [0.0])
+        none, mean = np.zeros((1, self.n_features_in_)), float(self._mean(self.trees_.baseline[None])[0])
+        return DummyRegressor(strategy="constant", constant=mean).fit(none, [0.0])
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row reaches in each tree (n, stages)."""
@@ -473,11 +483,7 @@ class GradientBoostingClassifier(BoostedClassifier, GradientBoosting):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
-        if self.loss == "exponential" and len(labels.classes) > 2:
-            raise DataError(
-                got=f"loss='exponential' with {len(labels.classes)} classes", wanted="two classes",
-                fix="Please use loss='log_loss' instead.",
-            )  # fmt: skip
+        refuse_several_exponential(self.loss, len(labels.classes))
         return self._boost(labels.rows, previous, {"classes_": labels.classes})
 
     def _loss(self, attributes: Attributes) -> ScoreLoss:

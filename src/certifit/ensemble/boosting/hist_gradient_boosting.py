@@ -23,7 +23,14 @@ from certifit.core import Attributes, Setting
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
 from certifit.ensemble.boosting.binned_trees import BinnedTrees
-from certifit.ensemble.boosting.boosted_model import BoostedClassifier, BoostedModel, BoostedRegressor
+from certifit.ensemble.boosting.boosted_model import (
+    LOG_LINK,
+    BoostedClassifier,
+    BoostedModel,
+    BoostedRegressor,
+    refuse_negative_targets,
+    refuse_several_exponential,
+)
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.boosting.column_rules import (
     categorical_mask,
@@ -374,16 +381,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
             raise DataError(got="loss='quantile' and quantile=None", wanted="a quantile between 0 and 1")
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        if self.loss in ("gamma", "poisson"):
-            y = rows.map(_float_targets)[rows.map(_weights) > 0]
-            if (y.min() <= 0) if self.loss == "gamma" else (y.min() < 0 or y.sum() <= 0):
-                wanted = "targets above 0" if self.loss == "gamma" else "targets of at least 0, some of them above"
-                raise DataError(
-                    got=f"targets from {y.min():g} to {y.max():g} (loss='{self.loss}' requires strictly positive y)"
-                    if self.loss == "gamma"
-                    else f"targets from {y.min():g} to {y.max():g}",
-                    wanted=f"{wanted} for loss={self.loss!r}",
-                )
+        refuse_negative_targets(self.loss, rows)
         return self._boost(rows, previous, {})
 
     def _loss(self, attributes: Attributes) -> ScoreLoss:
@@ -398,7 +396,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     def _mean(self, F: Array) -> Array:
         if self.loss == "quantile" and np.ndim(self.quantile):
             return np.sort(F, axis=1)
-        return np.exp(F[:, 0]) if self.loss in ("gamma", "poisson") else F[:, 0]
+        return np.exp(F[:, 0]) if self.loss in LOG_LINK else F[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the variance that predictions explain; of several quantiles, that of the pinball loss."""
@@ -415,8 +413,9 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
 
     Parameters
     ----------
-    loss : 'log_loss'
-        One score for two classes, their log-odds; a score for each of several classes.
+    loss : 'log_loss' or 'exponential'
+        One score for two classes, their log-odds; a score for each of several classes. 'exponential' is AdaBoost's
+        loss, of two classes; its score is half the log-odds.
     learning_rate, max_iter, max_leaf_nodes, max_depth : as in HistGradientBoostingRegressor
     min_samples_leaf, l2_regularization, max_features, max_bins : as in HistGradientBoostingRegressor
     categorical_features, monotonic_cst, interaction_cst, warm_start : as in HistGradientBoostingRegressor
@@ -451,7 +450,10 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
     True
     """
 
-    settings: ClassVar[Settings] = {**HistGradientBoosting.settings, "loss": Setting(choices=("log_loss",))}
+    settings: ClassVar[Settings] = {
+        **HistGradientBoosting.settings,
+        "loss": Setting(choices=("log_loss", "exponential")),
+    }
 
     def __init__(
         self, loss="log_loss", *, learning_rate=0.1, max_iter=100, max_leaf_nodes=31, max_depth=None,
@@ -486,6 +488,7 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
+        refuse_several_exponential(self.loss, len(labels.classes))
         if self.monotonic_cst is not None and len(labels.classes) > 2:
             raise DataError(
                 got=f"monotonic_cst with {len(labels.classes)} classes", wanted="two classes",
@@ -494,4 +497,8 @@ class HistGradientBoostingClassifier(BoostedClassifier, HistGradientBoosting):
         return self._boost(apply_class_weight(labels, self.class_weight), previous, {"classes_": labels.classes})
 
     def _loss(self, attributes: Attributes) -> ScoreLoss:
-        return ScoreLoss("log_loss" if len(attributes["classes_"]) == 2 else "multinomial")
+        return ScoreLoss(str(self.loss) if len(attributes["classes_"]) == 2 else "multinomial")
+
+    def _mean(self, F: Array) -> Array:
+        # The score of the exponential loss is half the log-odds.
+        return super()._mean(2 * F if self.loss == "exponential" else F)

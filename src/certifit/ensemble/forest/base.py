@@ -8,10 +8,9 @@ of threads. References: Breiman, Random forests (2001); Geurts, Ernst & Wehenkel
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -22,22 +21,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.ensemble.forest.adapter import certify_own
 from certifit.checkers.ensemble.forest.certificate import quick
-from certifit.checkers.ensemble.forest.out_of_bag import row_losses, summarise
+from certifit.checkers.ensemble.forest.out_of_bag import summarise_targets, target_losses
 from certifit.checkers.plain.blocks import dense
-from certifit.checkers.tree.adapter import share_of_rows
+from certifit.checkers.tree.adapter import tree_targets
 from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.ensemble.forest.bootstrap import Bootstrap, number_of_draws
 from certifit.ensemble.forest.forest_trees import ForestTrees
-from certifit.ensemble.forest.growing import PLAIN_FIRST, ForestPlan, grown_tree
-from certifit.ensemble.forest.growth_loops import CodedTable, ForestRules
-from certifit.ensemble.forest.plain_growth import GrowTuning, can_grow_together, grow_together
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, ArrayRows, Block, Rows
-from certifit.rows.threads import parallel_map
-from certifit.tree.binned.bins import learn_bins
+from certifit.tree.binned.seeded.grow_trees import coded_table, grow_trees, growth_plan, table_borders
+from certifit.tree.binned.seeded.growing import GrowthPlan
 from certifit.tree.decision_tree import DecisionTree
-from certifit.tree.fitted_tree import Tree
 from certifit.tree.pruning import pruned
 from certifit.tree.routing.packed_trees import add_leaf_values, leaves_of_rows
 from certifit.tree.sklearn_copy import sklearn_tree, with_known_settings
@@ -49,10 +45,6 @@ def _is_share(value: Any) -> bool:
 
 def _weights(block: Block) -> Array:
     return block.w
-
-
-def _targets(block: Block) -> Array:
-    return np.asarray(block.y)
 
 
 class Forest(Estimator):
@@ -74,7 +66,6 @@ class Forest(Estimator):
     }
     differences: ClassVar[dict[str, str]] = {
         "criterion": "'absolute_error' is not there.",
-        "n_outputs_": "One target only: always 1.",
         "fit(X)": "Columns of more than 255 distinct values are cut into 255 bins; thresholds lie between bins.",
         "oob_score": "Rows that every tree has drawn are left out (NaN), and counted in the certificate.",
         "estimator_": "Trees are grown together, from one table of codes; `estimators_` are made when asked for.",
@@ -103,45 +94,45 @@ class Forest(Estimator):
                 "`max_sample=None`.",
             )  # fmt: skip
 
-    def _grow(self, rows: Rows, classes: int, factor: Array, found: Attributes, previous: Attributes) -> Attributes:
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to the rows of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, data frame, Arrow table, path to Parquet or CSV, or Dask collection
+        y : array of targets (n,) or, for several targets at once, (n, t); or the names of these columns in X
+        sample_weight : array of non-negative row weights, or the name of a column in X
+
+        Returns
+        -------
+        self : the fitted forest; `certificate_` says what is proved about it
+        """
+        y, targets = tree_targets(X, y, self.target)
+        return self._fit_rows(X, y, sample_weight, targets=targets)
+
+    def _grow(
+        self, rows: Rows, classes: tuple[int, ...], factor: Array, found: Attributes, previous: Attributes
+    ) -> Attributes:
         """All fitted attributes, from rows whose y are class numbers or amounts; `factor` (n,) are class weights."""
-        w = rows.map(_weights)
+        table, w = coded_table(rows, self.monotonic_cst)
         bootstrap = Bootstrap.of(rows, w * factor, number_of_draws(self.max_samples, w))
-        bins = learn_bins(rows)
-        coded = bins.coded_rows(rows, by_column=True)
-        y = coded.y
-        borders = tuple(np.asarray(b, np.float64) for b in bins.borders)
-        table = CodedTable(
-            coded.codes.T, y, np.cumsum([0, *map(len, borders)]), np.concatenate([*borders, [0.0]]),
-            _directions(self.monotonic_cst, rows.n_features),
-        )  # fmt: skip
-        plan = self._plan(table, classes, int((w > 0).sum()))
+        plan = growth_plan(self, table, classes, int((w > 0).sum()), self.drawn_borders)
         trees = self._trees(plan, bootstrap, previous)
         fitted: dict[str, Any] = {
-            **found, "trees_": trees, "borders_": borders, "draw_order_": bootstrap.order,
+            **found, "trees_": trees, "borders_": table_borders(table), "draw_order_": bootstrap.order,
             "draw_weight_": bootstrap.weight, "max_features_": plan.rules.columns,
         }  # fmt: skip
         if self.oob_score:
-            fitted.update(self._out_of_bag(rows, fitted, bootstrap, y, w))
+            fitted.update(self._out_of_bag(rows, fitted, bootstrap, plan, w))
         known = {"n_features_in_": rows.n_features, "drawn_borders": self.drawn_borders}
         fitted["certificate_"] = certify_own(SimpleNamespace(**self.get_params(), **known, **fitted), rows, quick())
         return fitted
 
-    def _plan(self, table: CodedTable, classes: int, n: int) -> ForestPlan:
-        d = len(table.codes)
-        depth = np.iinfo(np.int64).max if self.max_depth is None else int(self.max_depth)
-        rules = ForestRules(
-            _columns_to_try(self.max_features, d), share_of_rows(self.min_samples_split, n), depth, 0.0,
-            self.drawn_borders,
-        )  # fmt: skip
-        return ForestPlan(
-            table, self.criterion, classes, rules, share_of_rows(self.min_samples_leaf, n),
-            float(self.min_weight_fraction_leaf), float(self.min_impurity_decrease), self.max_leaf_nodes,
-        )  # fmt: skip
-
-    def _trees(self, plan: ForestPlan, bootstrap: Bootstrap, previous: Attributes) -> ForestTrees:
+    def _trees(self, plan: GrowthPlan, bootstrap: Bootstrap, previous: Attributes) -> ForestTrees:
         """Grow the trees, or with `warm_start` those that are still missing."""
         before: ForestTrees | None = previous.get("trees_") if self.warm_start else None
+        before = None if before is not None and before.targets != plan.targets else before
         there = 0 if before is None else len(before)
         if there > self.n_estimators:
             raise DataError(
@@ -154,56 +145,41 @@ class Forest(Estimator):
             warn_caller("Warm-start fitting without increasing n_estimators does not fit new trees.", UserWarning)
             return before
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)[there:]
-        trees = self._small_trees(plan, bootstrap, seeds)
-        trees += parallel_map(partial(self._tree, plan, bootstrap), seeds[len(trees) :])
+        trees = grow_trees(plan, partial(self._tree_weight, plan, bootstrap), seeds)
         if self.ccp_alpha > 0:
             trees = [pruned(tree, float(self.ccp_alpha)) for tree in trees]
         more = ForestTrees.of(trees, seeds)
         return more if before is None else before.joined(more)
 
-    def _tree(self, plan: ForestPlan, bootstrap: Bootstrap, seed: int) -> Tree:
-        return grown_tree(plan, self._tree_weight(plan, bootstrap, seed), int(seed))
-
-    def _small_trees(self, plan: ForestPlan, bootstrap: Bootstrap, seeds: Array) -> list[Tree]:
-        """The first trees of a small table, as many as are grown before the loops have to be compiled."""
-        trees: list[Tree] = []
-        entries = plan.table.codes.size
-        while len(trees) < len(seeds) and PLAIN_FIRST.suffices(entries):
-            some = seeds[len(trees) : len(trees) + max(1, GrowTuning().entries // entries)]
-            with PLAIN_FIRST.timed():
-                weights = [self._tree_weight(plan, bootstrap, seed) for seed in some]
-                if not can_grow_together(plan, weights):
-                    break
-                trees += grow_together(plan, weights, some)
-        return trees
-
-    def _tree_weight(self, plan: ForestPlan, bootstrap: Bootstrap, seed: int) -> Array:
+    def _tree_weight(self, plan: GrowthPlan, bootstrap: Bootstrap, seed: int) -> Array:
         """What each row counts in a tree (n,)."""
         return self._reweighted(plan, bootstrap.counts(seed) if self.bootstrap else bootstrap.weight)
 
-    def _reweighted(self, plan: ForestPlan, weight: Array) -> Array:
+    def _reweighted(self, plan: GrowthPlan, weight: Array) -> Array:
         """What rows count in a tree that has drawn them so often."""
         return weight
 
     # Out of bag -----------------------------------------------------------------------------------------------
 
-    def _out_of_bag(self, rows: Rows, fitted: Attributes, bootstrap: Bootstrap, y: Array, w: Array) -> Attributes:
+    def _out_of_bag(
+        self, rows: Rows, fitted: Attributes, bootstrap: Bootstrap, plan: GrowthPlan, w: Array
+    ) -> Attributes:
         """What trees say of the rows that they have not drawn, and how good that is."""
         trees: ForestTrees = fitted["trees_"]
-        answers = unseen_answers(trees, rows, bootstrap.unseen(trees.seed))
-        classes = trees.value.shape[1] if self.target == "classes" else 0
-        found = summarise(answers, y, w, classes)
-        own = callable(self.oob_score)
-        name = "oob_decision_function_" if classes else "oob_prediction_"
-        return {
-            name: answers if classes else answers[:, 0],
-            **({} if classes else {"oob_residual_": y - answers[:, 0]}),
-            "oob_score_": self._own_score(answers, y, fitted.get("classes_", y)) if own else found.score,
-            "oob_interval_": np.array([found.low, found.high]),
-        }
+        y, answers = plan.table.y, unseen_answers(trees, rows, bootstrap.unseen(trees.seed))
+        found = summarise_targets(answers, y.T, w, plan.classes)
+        score = found.score
+        if callable(self.oob_score):
+            known = ~np.isnan(answers).any(axis=(1, 2))
+            score = float(self.oob_score(*self._scored(y.T[known], answers[known], fitted)))
+        return {**self._told(answers, y.T), "oob_score_": score, "oob_interval_": np.array([found.low, found.high])}
 
-    def _own_score(self, answers: Array, y: Array, classes: Array) -> float:
-        """The score by the user's own function of targets and answers."""
+    def _told(self, answers: Array, y: Array) -> Attributes:
+        """Out-of-bag answers (n, t, k) as fitted attributes."""
+        raise NotImplementedError
+
+    def _scored(self, y: Array, answers: Array, fitted: Attributes) -> tuple[Array, Array]:
+        """Targets and predictions, for the user's own score."""
         raise NotImplementedError
 
     def oob_permutation_importances(
@@ -217,7 +193,8 @@ class Forest(Estimator):
         check_is_fitted(self)
         if not self.bootstrap:
             raise DataError(got="a forest whose trees see all rows", wanted="one with bootstrap=True")
-        rows = self._rows(X, y, sample_weight, self.target).load()
+        y, targets = tree_targets(X, y, self.target)
+        rows = self._rows(X, y, sample_weight, self.target, targets).load()
         if rows.n_rows != len(self.draw_weight_):
             raise DataError(got=f"{rows.n_rows} rows", wanted=f"the {len(self.draw_weight_)} rows of the fit")
         table, unseen = np.array(dense(rows.X)), self._draws().unseen(self.trees_.seed)
@@ -233,21 +210,23 @@ class Forest(Estimator):
 
     def _unseen_error(self, table: Array, rows: Any, unseen: Array) -> float:
         """The mean error of out-of-bag answers on a table whose rows have the targets and weights of others."""
-        classes = getattr(self, "classes_", None)
-        y = rows.y if classes is None else np.searchsorted(classes, rows.y)
-        answers = unseen_answers(self.trees_, ArrayRows(table), unseen)
-        loss = row_losses(answers, y, 0 if classes is None else len(classes))
+        y, classes = self._numbers(np.asarray(rows.y).reshape(len(table), -1))
+        loss = target_losses(unseen_answers(self.trees_, ArrayRows(table), unseen), y, classes)
         known = ~np.isnan(loss) & (rows.w > 0)
         return float(np.average(loss[known], weights=rows.w[known]))
+
+    def _numbers(self, y: Array) -> tuple[Array, tuple[int, ...]]:
+        """Targets (n, t) as class numbers, with how many classes there are; or amounts."""
+        return y, ()
 
     # What a fitted forest says ----------------------------------------------------------------------------------
 
     def _mean_value(self, block: Block) -> Array:
-        """The mean over trees of the values of the leaves that each row of a block reaches (n, k)."""
+        """The mean over trees of the values of the leaves that each row of a block reaches (n, t, k)."""
         X = _plain_rows(block)
         out = np.zeros((len(X), self.trees_.value.shape[1]))
         add_leaf_values(X, self.trees_.packed, self.trees_.value, out)
-        return out / len(self.trees_)
+        return (out / len(self.trees_)).reshape(len(X), self.trees_.targets, -1)
 
     def _leaves(self, block: Block) -> Array:
         return _leaves_of(self.trees_, block)
@@ -267,7 +246,7 @@ class Forest(Estimator):
     def n_outputs_(self) -> int:
         """The number of targets."""
         check_is_fitted(self)
-        return 1
+        return self.trees_.targets
 
     @property
     def feature_importances_(self) -> Array:
@@ -311,7 +290,7 @@ class Forest(Estimator):
         check_is_fitted(self)
         copy = with_known_settings(getattr(sklearn_forests, type(self).__name__)(), self)
         copy.estimators_ = [sklearn_tree(tree, tree.tree_) for tree in self.estimators_]
-        copy.n_outputs_, copy.estimator_ = 1, clone(copy.estimators_[0])
+        copy.n_outputs_, copy.estimator_ = self.n_outputs_, clone(copy.estimators_[0])
         return copy
 
     def __len__(self) -> int:
@@ -335,6 +314,7 @@ class Forest(Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.target_tags.multi_output = True
         return tags
 
 
@@ -349,7 +329,7 @@ def _leaves_of(trees: ForestTrees, block: Block) -> Array:
 
 
 def unseen_answers(trees: ForestTrees, rows: Rows, unseen: Array) -> Array:
-    """The mean of the trees that did not see each row (n, k), NaN where there is none; `unseen` is (trees, n)."""
+    """The mean of the trees that did not see each row (n, t, k), NaN where there is none; `unseen` is (trees, n)."""
     return rows.map(partial(_unseen_block, trees, unseen))
 
 
@@ -360,25 +340,5 @@ def _unseen_block(trees: ForestTrees, unseen: Array, block: Block) -> Array:
     for t, rows in enumerate(map(np.flatnonzero, here)):
         out[rows] += trees.value[trees.first[t] + leaf[rows, t]]
     count = here.sum(axis=0)
-    return np.where(count[:, None] > 0, out / np.maximum(count, 1)[:, None], np.nan)
-
-
-def _columns_to_try(asked: Any, d: int) -> int:
-    """How many columns each node looks at."""
-    if asked is None:
-        return d
-    if isinstance(asked, str):
-        return max(1, int(math.sqrt(d) if asked == "sqrt" else math.log2(d)))
-    return min(d, int(asked)) if isinstance(asked, (int, np.integer)) else max(1, int(asked * d))
-
-
-def _directions(monotonic_cst: Any, d: int) -> Array:
-    if monotonic_cst is None:
-        return np.zeros(d, np.int8)
-    found = np.asarray(monotonic_cst)
-    if found.shape != (d,) or not np.isin(found, (-1, 0, 1)).all():
-        raise DataError(
-            got=f"monotonic_cst={monotonic_cst!r}", wanted=f"-1, 0 or 1 for each of the {d} columns",
-            fix="1: predictions rise with the column, -1: they fall, 0: anything.",
-        )  # fmt: skip
-    return found.astype(np.int8)
+    found = np.where(count[:, None] > 0, out / np.maximum(count, 1)[:, None], np.nan)
+    return found.reshape(len(leaf), trees.targets, -1)

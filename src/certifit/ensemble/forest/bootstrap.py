@@ -21,11 +21,12 @@ DRAWING = np.uint64(0x8CB92BA72F3D8DD7)  # tells the draws of rows from those of
 
 
 def hash_block(block: Block) -> Array:
-    """64 bits of each row of a block: its values to float32 precision, and its target."""
+    """64 bits of each row of a block: its values to float32 precision, and its targets."""
     values = dense(block.X).astype(np.float32) + np.float32(0.0)  # -0 is 0
     bits = np.where(np.isnan(values), np.int32(-1), np.ascontiguousarray(values).view(np.int32))
-    found = random_bits_of_pairs(0, (np.asarray(block.y, np.float64) + 0.0).view(np.int64))
-    for column in bits.T:
+    y = np.asarray(block.y, np.float64).reshape(len(bits), -1) + 0.0
+    found = np.zeros(len(bits), np.uint64)
+    for column in (*np.ascontiguousarray(y.T).view(np.int64), *bits.T):
         found = random_bits_of_pairs(found, column)
     return found
 

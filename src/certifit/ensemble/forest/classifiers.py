@@ -10,18 +10,21 @@ from scipy.special import xlogy
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.tree.adapter import tree_targets
 from certifit.core import Attributes, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.ensemble.forest.base import Forest
-from certifit.ensemble.forest.growing import ForestPlan
 from certifit.exceptions import DataError
-from certifit.rows import Array, Block, Rows, encode_labels
-from certifit.rows.labels import Labels, class_weight_vector
+from certifit.rows import Array, Block, Rows, encode_label_columns, encode_labels
+from certifit.rows.labels import LabelColumns, class_weights_of_targets
+from certifit.tree.binned.seeded.grow_trees import target_count
+from certifit.tree.binned.seeded.growing import GrowthPlan
 from certifit.tree.decision_tree import DecisionTreeClassifier
 
 
 def _is_class_weight(value: Any) -> bool:
-    return isinstance(value, dict)
+    several = isinstance(value, (list, tuple)) and len(value) > 0
+    return all(isinstance(one, dict) for one in value) if several else isinstance(value, dict)
 
 
 class ForestClassifier(ClassifierMixin, Forest):
@@ -32,7 +35,10 @@ class ForestClassifier(ClassifierMixin, Forest):
         **Forest.settings,
         "criterion": Setting(choices=("gini", "entropy", "log_loss")),
         "class_weight": Setting(
-            choices=("balanced", "balanced_subsample"), none=True, other=_is_class_weight, other_words="a mapping"
+            choices=("balanced", "balanced_subsample"),
+            none=True,
+            other=_is_class_weight,
+            other_words="a mapping, or a list of these",
         ),
     }
 
@@ -69,66 +75,90 @@ class ForestClassifier(ClassifierMixin, Forest):
         self.monotonic_cst = monotonic_cst
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        labels = encode_labels(rows, fewest=1)
-        k = len(labels.classes)
-        if self.monotonic_cst is not None and k > 2:
+        labels = _label_columns(rows)
+        counts = tuple(map(len, labels.classes))
+        if self.monotonic_cst is not None and counts[0] > 2:
             raise DataError(
-                got=f"monotonic_cst with {k} classes", wanted="two classes",
+                got=f"monotonic_cst with {counts[0]} classes", wanted="two classes",
                 fix="Fit one forest for each class against the others.",
             )  # fmt: skip
-        if previous and not np.array_equal(previous.get("classes_", labels.classes), labels.classes):
+        classes = labels.classes[0] if len(counts) == 1 else labels.classes
+        if previous and not _are_same(previous.get("classes_", classes), classes):
             previous = {}
-        return self._grow(labels.rows, k, self._factor(labels), {"classes_": labels.classes}, previous)
+        return self._grow(labels.rows, counts, self._factor(labels), {"classes_": classes}, previous)
 
-    def _factor(self, labels: Labels) -> Array:
-        """The weight of each row's class (n,); ones where every tree finds its own."""
+    def _factor(self, labels: LabelColumns) -> Array:
+        """The weight of each row's classes (n,); ones where every tree finds its own."""
         asked = self.class_weight
-        y = labels.rows.map(_codes)
         if asked == "balanced_subsample":
             asked = None if self.bootstrap else "balanced"
-        return class_weight_vector(labels.classes, labels.weight, asked)[y]
+        y = labels.rows.map(_codes).reshape(labels.rows.n_rows, -1)
+        found = np.ones(len(y))
+        each = class_weights_of_targets(labels, asked)
+        for factor, column in zip(each, y.T, strict=True):
+            found *= factor[column]
+        return found
 
-    def _reweighted(self, plan: ForestPlan, weight: Array) -> Array:
+    def _reweighted(self, plan: GrowthPlan, weight: Array) -> Array:
         if self.class_weight != "balanced_subsample" or not self.bootstrap:
             return weight
-        y = plan.table.y.astype(np.int64)
-        total = np.bincount(y, weight, plan.classes)
-        return weight * (total.sum() / ((total > 0).sum() * np.where(total > 0, total, 1.0)))[y]
+        return _balanced(plan.table.y.astype(np.int64), weight)
 
-    def _own_score(self, answers: Array, y: Array, classes: Array) -> float:
-        known = ~np.isnan(answers).any(axis=1)
-        return float(self.oob_score(classes[y[known].astype(np.int64)], classes[answers[known].argmax(axis=1)]))
+    def _told(self, answers: Array, y: Array) -> Attributes:
+        several = answers.shape[1] > 1
+        return {"oob_decision_function_": answers.transpose(0, 2, 1).copy() if several else answers[:, 0]}
+
+    def _scored(self, y: Array, answers: Array, fitted: Attributes) -> tuple[Array, Array]:
+        kinds = [fitted["classes_"]] if y.shape[1] == 1 else fitted["classes_"]
+        true = np.stack([classes[y[:, t].astype(np.int64)] for t, classes in enumerate(kinds)], axis=1)
+        said = _likeliest(kinds, answers)
+        return (true[:, 0], said[:, 0]) if y.shape[1] == 1 else (true, said)
+
+    def _numbers(self, y: Array) -> tuple[Array, tuple[int, ...]]:
+        columns = zip(self._kinds, y.T, strict=True)
+        codes = np.stack([np.searchsorted(classes, column) for classes, column in columns], axis=1)
+        return codes, tuple(map(len, self._kinds))
 
     @property
-    def n_classes_(self) -> int:
+    def _kinds(self) -> list[Array]:
+        """The classes of each target."""
         check_is_fitted(self)
-        return len(self.classes_)
+        return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
+
+    @property
+    def n_classes_(self) -> int | list[int]:
+        check_is_fitted(self)
+        counts = [*map(len, self._kinds)]
+        return counts if len(counts) > 1 else counts[0]
 
     def _estimator(self, t: int) -> DecisionTreeClassifier:
         model = DecisionTreeClassifier(splitter="random" if self.drawn_borders else "best")
         model.classes_ = self.classes_
         return self._as_estimator(model, t)
 
-    def predict_proba(self, X: Any) -> Array:
-        """The mean over trees of the share of each class in the leaf that a row reaches (n, k)."""
-        return self._rows(X).map(self._mean_value)
+    def predict_proba(self, X: Any) -> Array | list[Array]:
+        """The mean over trees of the class shares of a row's leaves (n, k); a list of these for several targets."""
+        found = self._rows(X).map(self._mean_value)
+        shares = [np.ascontiguousarray(found[:, t, : len(classes)]) for t, classes in enumerate(self._kinds)]
+        return shares if len(shares) > 1 else shares[0]
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Array | list[Array]:
         """The logarithms of `predict_proba`; -inf where no leaf has a row of a class."""
+        found = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return [np.log(one) for one in found] if isinstance(found, list) else np.log(found)
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest mean share (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        """The class with the largest mean share (n,); (n, t) for several targets."""
+        found = _likeliest(self._kinds, self._rows(X).map(self._mean_value))
+        return found if found.shape[1] > 1 else found[:, 0]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The impurity of the leaves, mean over trees, each on its bootstrap sample of these rows."""
-        rows = self._rows(X, y, sample_weight, "classes")
-        labels = encode_labels(rows, self.classes_)
-        codes = labels.rows.map(_codes)
-        impurity = partial(_class_impurity, self, codes, int(np.diff(self.trees_.first).max()))
+        y, targets = tree_targets(X, y, "classes")
+        labels = _label_columns(self._rows(X, y, sample_weight, "classes", targets), self._kinds)
+        codes = labels.rows.map(_codes).reshape(labels.rows.n_rows, -1)
+        impurity = partial(_class_impurity, self, codes.T, int(np.diff(self.trees_.first).max()))
         return self._sample_objective(labels.rows, self._factor(labels), impurity)
 
 
@@ -136,20 +166,51 @@ def _codes(block: Block) -> Array:
     return np.asarray(block.y)
 
 
+def _label_columns(rows: Rows, known: list[Array] | None = None) -> LabelColumns:
+    """The rows with class numbers as y, and the classes of every target."""
+    if target_count(rows) > 1:
+        return encode_label_columns(rows, known)
+    one = encode_labels(rows, None if known is None else known[0], fewest=1)
+    return LabelColumns([one.classes], [one.weight], one.rows)
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether two targets, or several, have the same classes."""
+    pairs = ([x] if isinstance(x, np.ndarray) else x for x in (one, other))
+    a, b = pairs
+    return len(a) == len(b) and all(map(np.array_equal, a, b))
+
+
+def _balanced(y: Array, weight: Array) -> Array:
+    """Weights (n,) by which the classes of every target (t, n) weigh the same, each target by itself."""
+    found = weight.astype(np.float64)
+    for column in y:
+        total = np.bincount(column, weight)
+        found *= (total.sum() / ((total > 0).sum() * np.where(total > 0, total, 1.0)))[column]
+    return found
+
+
+def _likeliest(kinds: list[Array], shares: Array) -> Array:
+    """The class with the largest share (n, t), of shares (n, t, k)."""
+    columns = [classes[shares[:, t, : len(classes)].argmax(axis=1)] for t, classes in enumerate(kinds)]
+    return np.stack(columns, axis=1)
+
+
 def _class_impurity(model: ForestClassifier, y: Array, m: int, at: Array, weight: Array) -> float:
-    """The impurity of the leaves of one tree, weighted by what they hold."""
-    k = len(model.classes_)
+    """The impurity of the leaves of one tree, weighted by what they hold; y (t, n) are class numbers."""
     if model.class_weight == "balanced_subsample" and model.bootstrap:
-        total = np.bincount(y, weight, k)
-        weight = weight * (total.sum() / ((total > 0).sum() * np.where(total > 0, total, 1.0)))[y]
-    found = np.bincount(at * k + y, weight, m * k).reshape(m, k)
-    mass = found.sum(axis=1)
-    share = found / np.where(mass > 0, mass, 1.0)[:, None]
-    if model.criterion == "gini":
-        impurity = 1.0 - (share**2).sum(axis=1)
-    else:
-        impurity = -xlogy(share, share).sum(axis=1) / np.log(2)
-    return float(mass @ impurity / mass.sum())
+        weight = _balanced(y, weight)
+    total = 0.0
+    for column, k in zip(y, map(len, model._kinds), strict=True):
+        found = np.bincount(at * k + column, weight, m * k).reshape(m, k)
+        mass = found.sum(axis=1)
+        share = found / np.where(mass > 0, mass, 1.0)[:, None]
+        if model.criterion == "gini":
+            impurity = 1.0 - (share**2).sum(axis=1)
+        else:
+            impurity = -xlogy(share, share).sum(axis=1) / np.log(2)
+        total += float(mass @ impurity / mass.sum())
+    return total / len(y)
 
 
 class RandomForestClassifier(ForestClassifier):
@@ -179,7 +240,7 @@ class RandomForestClassifier(ForestClassifier):
     random_state : int, RandomState or None
     warm_start : bool
         Whether `fit` adds trees to those that are there.
-    class_weight : dict, 'balanced', 'balanced_subsample' or None
+    class_weight : dict, a list of these for several targets, 'balanced', 'balanced_subsample' or None
         'balanced_subsample' balances the classes in every tree's sample.
     ccp_alpha : float
         Cost-complexity pruning: branches that save less impurity than this for each of their leaves are cut.
@@ -193,9 +254,9 @@ class RandomForestClassifier(ForestClassifier):
     ----------
     trees_ : the nodes of all trees, with scikit-learn's names, and the trees' seeds
     estimators_ : list of DecisionTreeClassifier (made when asked for)
-    classes_ : (k,)
-    n_classes_ : int
-    n_outputs_ : 1
+    classes_ : (k,), or a list of these for several targets
+    n_classes_ : int, or a list
+    n_outputs_ : int, the number of targets t
     max_features_ : int, the columns that each node looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     borders_ : tuple of arrays, the borders between the bins of each column: thresholds are among them
@@ -203,7 +264,7 @@ class RandomForestClassifier(ForestClassifier):
     estimators_samples_ : list of arrays, the rows that each tree has drawn (computed when asked for)
     oob_score_ : float, accuracy of the out-of-bag answers (with oob_score)
     oob_interval_ : (2,) where the accuracy on new rows lies with 95 % confidence (with oob_score)
-    oob_decision_function_ : (n, k) out-of-bag answers (with oob_score)
+    oob_decision_function_ : (n, k) out-of-bag answers, of several targets (n, k, t) (with oob_score)
     certificate_ : Certificate
 
     Rows are drawn in proportion to their weights. Missing values (NaN) go to the side that lowers the impurity more.
@@ -238,9 +299,9 @@ class ExtraTreesClassifier(ForestClassifier):
     ----------
     trees_ : the nodes of all trees, with scikit-learn's names, and the trees' seeds
     estimators_ : list of DecisionTreeClassifier (made when asked for)
-    classes_ : (k,)
-    n_classes_ : int
-    n_outputs_ : 1
+    classes_ : (k,), or a list of these for several targets
+    n_classes_ : int, or a list
+    n_outputs_ : int, the number of targets t
     max_features_ : int, the columns that each node looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     borders_ : tuple of arrays, the borders between the bins of each column: thresholds are among them
@@ -248,7 +309,7 @@ class ExtraTreesClassifier(ForestClassifier):
     estimators_samples_ : list of arrays, the rows that each tree has drawn (computed when asked for)
     oob_score_ : float, accuracy of the out-of-bag answers (with oob_score)
     oob_interval_ : (2,) where the accuracy on new rows lies with 95 % confidence (with oob_score)
-    oob_decision_function_ : (n, k) out-of-bag answers (with oob_score)
+    oob_decision_function_ : (n, k) out-of-bag answers, of several targets (n, k, t) (with oob_score)
     certificate_ : Certificate
 
     The border that a node draws is the one nearest to a number drawn evenly between

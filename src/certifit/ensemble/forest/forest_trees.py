@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,10 @@ BY_NODE = (
     "children_left", "children_right", "feature", "threshold", "missing_go_to_left", "impurity", "n_node_samples",
     "weighted_n_node_samples", "value",
 )  # fmt: skip
+
+
+def _one_target() -> Array:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,12 @@ class ForestTrees:
     impurity: Array  # (m,)
     n_node_samples: Array  # (m,) int32: different rows
     weighted_n_node_samples: Array  # (m,)
-    value: Array  # (m, k) shares of classes; (m, 1) means of amounts
+    value: Array  # (m, k) shares of classes; (m, 1) means of amounts; of several targets (m, t k), one after another
+    n_classes: Array = field(default_factory=_one_target)  # (t,) of each target, 1 for amounts; empty where t = 1
+
+    @property
+    def targets(self) -> int:
+        return max(len(self.n_classes), 1)
 
     def __len__(self) -> int:
         return len(self.seed)
@@ -57,14 +66,15 @@ class ForestTrees:
         """Put trees one after another."""
         first = np.cumsum([0, *(tree.node_count for tree in trees)])
         joined = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in BY_NODE[:-1]}
-        value = np.concatenate([tree.value[:, 0] for tree in trees])
-        return cls(first, np.asarray(seeds, np.int64), **joined, value=value)
+        value = np.concatenate([tree.value.reshape(tree.node_count, -1) for tree in trees])
+        kinds = trees[0].n_classes if trees[0].n_outputs > 1 else _one_target()
+        return cls(first, np.asarray(seeds, np.int64), **joined, value=value, n_classes=kinds)
 
     def joined(self, more: ForestTrees) -> ForestTrees:
         """These trees and then others."""
         first = np.concatenate([self.first, more.first[1:] + self.first[-1]])
         rest = {name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in ("seed", *BY_NODE)}
-        return ForestTrees(first, **rest)
+        return ForestTrees(first, **rest, n_classes=self.n_classes)
 
     def tree(self, t: int, n_features: int) -> Tree:
         """One of the trees, with scikit-learn's names and types."""
@@ -75,7 +85,8 @@ class ForestTrees:
         return Tree(
             left, right, feature, self.threshold[span], self.missing_go_to_left[span], self.impurity[span],
             self.n_node_samples[span].astype(np.int64), self.weighted_n_node_samples[span],
-            self.value[span][:, None], n_features, np.array([self.value.shape[1]]),
+            self.value[span].reshape(len(left), self.targets, -1), n_features,
+            self.n_classes if len(self.n_classes) else np.array([self.value.shape[1]]),
         )  # fmt: skip
 
     def importances(self, n_features: int) -> Array:

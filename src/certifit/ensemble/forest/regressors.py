@@ -10,6 +10,7 @@ from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.tree.adapter import tree_targets
 from certifit.core import Attributes, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.ensemble.forest.base import Forest
@@ -63,27 +64,42 @@ class ForestRegressor(RegressorMixin, Forest):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         if self.criterion == "poisson":
             y = np.concatenate(rows.each(_counted_targets))
-            if not (len(y) and y.min() >= 0 and y.sum() > 0):
+            if not (len(y) and y.min() >= 0 and (y.sum(axis=0) > 0).all()):
                 raise DataError(
                     got=f"targets from {y.min():g} to {y.max():g}",
                     wanted="counts of at least 0, some of them above, for criterion='poisson'",
                 )
-        return self._grow(rows, 0, np.ones(rows.n_rows), {}, previous)
+        return self._grow(rows, (), np.ones(rows.n_rows), {}, previous)
 
-    def _own_score(self, answers: Array, y: Array, classes: Array) -> float:
-        known = ~np.isnan(answers[:, 0])
-        return float(self.oob_score(y[known], answers[known, 0]))
+    def _told(self, answers: Array, y: Array) -> Attributes:
+        said = answers[:, :, 0]
+        one = said.shape[1] == 1
+        return {
+            "oob_prediction_": said[:, 0] if one else said,
+            "oob_residual_": y[:, 0] - said[:, 0] if one else y - said,
+        }
+
+    def _scored(self, y: Array, answers: Array, fitted: Attributes) -> tuple[Array, Array]:
+        said = answers[:, :, 0]
+        return (y[:, 0], said[:, 0]) if y.shape[1] == 1 else (y, said)
 
     def _estimator(self, t: int) -> DecisionTreeRegressor:
         model = DecisionTreeRegressor(splitter="random" if self.drawn_borders else "best")
         return self._as_estimator(model, t)
 
     def _mean(self, block: Block) -> Array:
-        return self._mean_value(block)[:, 0]
+        return self._mean_value(block)[:, :, 0]
 
     def predict(self, X: Any) -> Array:
-        """The mean over trees of the means of the leaves that a row reaches (n,)."""
-        return self._rows(X).map(self._mean)
+        """The mean over trees of the means of the leaves that a row reaches (n,); (n, t) for several targets."""
+        found = self._rows(X).map(self._mean)
+        return found if found.shape[1] > 1 else found[:, 0]
+
+    def _refuse_several(self, what: str) -> None:
+        if self.n_outputs_ > 1:
+            raise DataError(
+                got=f"{what} of {self.n_outputs_} targets", wanted="one target", fix="Fit one forest for each target."
+            )
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Where the target of a new row lies, (n, 2), by the jackknife+ after the bootstrap.
@@ -95,6 +111,7 @@ class ForestRegressor(RegressorMixin, Forest):
         """
         Setting(float, above=0, below=1).check("coverage", coverage)
         check_is_fitted(self)
+        self._refuse_several("intervals")
         if not self.oob_score:
             raise DataError(
                 got="a forest without out-of-bag answers", wanted="one that was fitted with oob_score=True",
@@ -109,6 +126,7 @@ class ForestRegressor(RegressorMixin, Forest):
         The rows of the fit, `fitted_on` = (X, y) or (X, y, sample_weight), are weighted by how often they share a
         leaf with x, and the quantiles are those of their targets.
         """
+        self._refuse_several("quantiles")
         levels = np.atleast_1d(np.asarray(quantiles, np.float64))
         if not ((levels >= 0) & (levels <= 1)).all():
             raise DataError(got=f"quantiles={quantiles!r}", wanted="numbers between 0 and 1")
@@ -125,9 +143,10 @@ class ForestRegressor(RegressorMixin, Forest):
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The variance (or Poisson deviance) in the leaves, mean over trees, each on its bootstrap sample of rows."""
-        rows = self._rows(X, y, sample_weight, "numbers")
-        target = rows.map(_targets)
-        impurity = partial(_spread, self, target, int(np.diff(self.trees_.first).max()))
+        y, targets = tree_targets(X, y, "numbers")
+        rows = self._rows(X, y, sample_weight, "numbers", targets)
+        target = rows.map(_targets).reshape(rows.n_rows, -1)
+        impurity = partial(_spread, self, target.T, int(np.diff(self.trees_.first).max()))
         return self._sample_objective(rows, np.ones(rows.n_rows), impurity)
 
 
@@ -140,16 +159,17 @@ def _counted_targets(block: Block) -> Array:
 
 
 def _spread(model: ForestRegressor, y: Array, m: int, at: Array, weight: Array) -> float:
-    """The impurity of the leaves of one tree, weighted by what they hold."""
-    mass = np.bincount(at, weight, m)
+    """The impurity of the leaves of one tree, weighted by what they hold; y (t, n) are amounts."""
+    mass, total = np.bincount(at, weight, m), 0.0
     heavy = np.where(mass > 0, mass, 1.0)
-    centre = np.average(y, weights=weight)
-    mean = centre + np.bincount(at, weight * (y - centre), m) / heavy
-    if model.criterion == "poisson":
-        total = weight @ xlogy(y, y) - mass @ xlogy(mean, np.maximum(mean, 0))
-    else:
-        total = weight @ (y - mean[at]) ** 2
-    return float(total / mass.sum())
+    for amount in y:
+        centre = np.average(amount, weights=weight)
+        mean = centre + np.bincount(at, weight * (amount - centre), m) / heavy
+        if model.criterion == "poisson":
+            total += weight @ xlogy(amount, amount) - mass @ xlogy(mean, np.maximum(mean, 0))
+        else:
+            total += weight @ (amount - mean[at]) ** 2
+    return float(total / mass.sum()) / len(y)
 
 
 class RandomForestRegressor(ForestRegressor):
@@ -174,7 +194,7 @@ class RandomForestRegressor(ForestRegressor):
     ----------
     trees_ : the nodes of all trees, with scikit-learn's names, and the trees' seeds
     estimators_ : list of DecisionTreeRegressor (made when asked for)
-    n_outputs_ : 1
+    n_outputs_ : int, the number of targets t
     max_features_ : int, the columns that each node looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     borders_ : tuple of arrays, the borders between the bins of each column: thresholds are among them
@@ -182,7 +202,7 @@ class RandomForestRegressor(ForestRegressor):
     estimators_samples_ : list of arrays, the rows that each tree has drawn (computed when asked for)
     oob_score_ : float, R² of the out-of-bag answers (with oob_score)
     oob_interval_ : (2,) where R² on new rows lies with 95 % confidence (with oob_score)
-    oob_prediction_, oob_residual_ : (n,) out-of-bag answers, and targets minus these (with oob_score)
+    oob_prediction_, oob_residual_ : (n,) or (n, t) out-of-bag answers, and targets minus these (with oob_score)
     certificate_ : Certificate
 
     `predict_interval` gives intervals that cover, `predict_quantiles` quantiles of the target.
@@ -216,7 +236,7 @@ class ExtraTreesRegressor(ForestRegressor):
     ----------
     trees_ : the nodes of all trees, with scikit-learn's names, and the trees' seeds
     estimators_ : list of DecisionTreeRegressor (made when asked for)
-    n_outputs_ : 1
+    n_outputs_ : int, the number of targets t
     max_features_ : int, the columns that each node looked at
     feature_importances_ : (d,) shares of the fall of impurity (computed when asked for)
     borders_ : tuple of arrays, the borders between the bins of each column: thresholds are among them
@@ -224,7 +244,7 @@ class ExtraTreesRegressor(ForestRegressor):
     estimators_samples_ : list of arrays, the rows that each tree has drawn (computed when asked for)
     oob_score_ : float, R² of the out-of-bag answers (with oob_score)
     oob_interval_ : (2,) where R² on new rows lies with 95 % confidence (with oob_score)
-    oob_prediction_, oob_residual_ : (n,) out-of-bag answers, and targets minus these (with oob_score)
+    oob_prediction_, oob_residual_ : (n,) or (n, t) out-of-bag answers, and targets minus these (with oob_score)
     certificate_ : Certificate
 
     Borders are drawn as in ExtraTreesClassifier.

@@ -3,7 +3,7 @@
     ["relu"]                                an activation
     [("conv", 6, 5)]                        channels and the window's side; then stride and padding, 1 and 0
     [("max_pool", 2), ("average_pool", 2)]  the window's side
-    ["flatten", ("dense", 120), ("dropout", 0.5)]
+    ["flatten", ("dense", 120), "batch_norm", ("dropout", 0.5)]
 
 Each layer is kept with all its numbers: ("conv", channels, height, width, stride, padding), ("max_pool", height,
 width).
@@ -16,6 +16,7 @@ from typing import Any
 
 from certifit.core.settings import did_you_mean
 from certifit.exceptions import DataError
+from certifit.neural_network.layers.batch_norm import BatchNorm
 from certifit.neural_network.layers.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
 from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropout, Layer
 
@@ -26,6 +27,7 @@ _NUMBERS = {
     "average_pool": (1, 2),
     "flatten": (0, 0),
     "dense": (1, 1),
+    "batch_norm": (0, 0),
     "dropout": (1, 1),
 }
 
@@ -103,6 +105,6 @@ def image_layers(words: Sequence[Words], shape: tuple[int, int, int], outputs: i
         elif name in ACTIVATIONS:
             layers.append(ACTIVATIONS[name])
         else:
-            kinds = {"flatten": Flatten, "dense": Dense, "dropout": Dropout}
+            kinds = {"flatten": Flatten, "dense": Dense, "dropout": Dropout, "batch_norm": BatchNorm}
             layers.append(kinds[name](*numbers))
     return (*layers, Dense(outputs))

@@ -19,13 +19,14 @@ class Workspace:
 
     def __init__(self, reuse: bool = False) -> None:
         self.draw: np.random.Generator | None = None  # there while the network is trained
+        self.w: Array | None = None  # weights of the rows; None where all have the same
         self._reuse = reuse
         self._arrays: list[Array] = []  # flat
         self._next = 0
 
     def begin(self, draw: np.random.Generator | None = None) -> Workspace:
         """Start a pass: whatever the last one had may be overwritten."""
-        self.draw, self._next = draw, 0
+        self.draw, self.w, self._next = draw, None, 0
         return self
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:

@@ -6,7 +6,7 @@ Only the total is sent back. Dask decides where tasks run: on local threads, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from copy import copy
 from dataclasses import dataclass, replace
@@ -71,6 +71,8 @@ class PartitionLayout:
 class DaskRows(Rows):
     """Rows in the partitions of a Dask collection."""
 
+    distributed = True
+
     def __init__(self, parts: list[DaskPartition], layout: PartitionLayout, n_features: int) -> None:
         self.parts, self.layout, self.n_features = parts, layout, n_features
         self.n_rows = sum(part.rows for part in parts)
@@ -83,27 +85,56 @@ class DaskRows(Rows):
 
     def __iter__(self) -> Iterator[Block]:
         for part in self.parts:
-            yield from _compute(delayed(_each)(_same_block, _shared_task(self.layout), *part))[0]
+            yield from compute_tasks(delayed(_each)(_same_block, shared_task(self.layout), *part))[0]
 
     def sum(self, f: Callable[[Block], S]) -> S:
-        return _compute(tree_sum(self._tasks(_sum, f)))[0]
+        return compute_tasks(tree_sum(self._tasks(_sum, f)))[0]
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
-        return [out for outs in _compute(*self._tasks(_each, f)) for out in outs]
+        return [out for outs in compute_tasks(*self._tasks(_each, f)) for out in outs]
+
+    def gather(self, lists: Sequence[Array]) -> list[Any]:
+        """Return, for each list of row numbers, a task whose result is a block of these rows in this order.
+
+        Rows go from worker to worker, and none comes here.
+        """
+        ends = np.cumsum([part.rows for part in self.parts])
+        owners = [np.searchsorted(ends, rows, side="right") for rows in lists]
+        layout = shared_task(self.layout)
+        pieces: list[list[Any]] = [[] for _ in lists]
+        for p in np.unique(np.concatenate(owners)).tolist():
+            first = ends[p] - self.parts[p].rows
+            wanted = [rows[owner == p] - first for rows, owner in zip(lists, owners, strict=True)]
+            picked = delayed(_pick_rows)(wanted, layout, *self.parts[p])
+            for k, rows in enumerate(wanted):
+                if len(rows):
+                    pieces[k].append(picked[k])
+        places = [np.argsort(np.argsort(owner, kind="stable"), kind="stable") for owner in owners]
+        return [delayed(_join_rows)(parts, place) for parts, place in zip(pieces, places, strict=True)]
 
     def _tasks(self, action: Callable[..., Any], f: Callable[[Block], Any]) -> list[Any]:
-        f, layout = _shared_task(f), _shared_task(self.layout)
+        f, layout = shared_task(f), shared_task(self.layout)
         return [delayed(action)(f, layout, *part) for part in self.parts]
 
 
-def _shared_task(value: Any) -> Any:
+def shared_task(value: Any) -> Any:
     """Return a value that all tasks share as a task of its own, so that it is sent once."""
     return delayed(value, traverse=False)
 
 
-def _compute(*tasks: Any) -> tuple[Any, ...]:
+def compute_tasks(*tasks: Any) -> tuple[Any, ...]:
+    """The results of tasks."""
+    return _answered(dask.compute, tasks)
+
+
+def keep_on_workers(tasks: list[Any]) -> list[Any]:
+    """Tasks whose results are computed now and stay where they are."""
+    return list(_answered(dask.persist, tasks))
+
+
+def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any]) -> tuple[Any, ...]:
     try:
-        return dask.compute(*tasks)
+        return ask(*tasks)
     except Exception as error:
         if not isinstance(error, CancelledError) and not type(error).__module__.startswith("distributed"):
             raise
@@ -124,6 +155,21 @@ def _sum(f: Callable[[Block], S], layout: PartitionLayout, *part: Any) -> S:
 def _each(f: Callable[[Block], R], layout: PartitionLayout, *part: Any) -> list[R]:
     with single_threaded_blas():
         return [f(block) for block in _blocks(layout, *part)]
+
+
+def _pick_rows(wanted: list[Array], layout: PartitionLayout, *part: Any) -> list[Block]:
+    """The rows of one partition with these numbers, for each list of them."""
+    blocks = list(_blocks(layout, *part))
+    X, w = np.concatenate([block.X for block in blocks]), np.concatenate([block.w for block in blocks])
+    y = None if blocks[0].y is None else np.concatenate([block.y for block in blocks if block.y is not None])
+    return [Block(X[rows], None if y is None else y[rows], w[rows], 0) for rows in wanted]
+
+
+def _join_rows(pieces: list[Block], place: Array) -> Block:
+    """Rows of several partitions, one of them at each place."""
+    X, w = np.concatenate([piece.X for piece in pieces]), np.concatenate([piece.w for piece in pieces])
+    y = None if pieces[0].y is None else np.concatenate([piece.y for piece in pieces if piece.y is not None])[place]
+    return Block(X[place], y, w[place], 0)
 
 
 def _same_block(block: Block) -> Block:
@@ -220,7 +266,7 @@ def dask_rows(
         if not is_numeric_dtype(dtype_of_weights):
             refuse_weights(str(sample_weight), dtype_of_weights)
         lazy = pieces if named else _split(sample_weight, lengths, "sample_weight")
-        if not any(_compute(*(delayed(_has_weight)(part, sample_weight if named else None) for part in lazy))):
+        if not any(compute_tasks(*(delayed(_has_weight)(part, sample_weight if named else None) for part in lazy))):
             refuse_zero_weights()
     else:
         sample_weight = check_weights(sample_weight, n_rows)
@@ -285,7 +331,7 @@ def _number_type(dtypes: Mapping[str, Any], missing: bool) -> np.dtype[Any]:
 
 
 def _count_rows(pieces: list[Any]) -> list[int]:
-    return list(_compute(*(delayed(len)(piece) for piece in pieces)))
+    return list(compute_tasks(*(delayed(len)(piece) for piece in pieces)))
 
 
 def _has_weight(part: Any, column: str | None) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from certifit.checkers.svm.linear_machines.linear import CLAIM, ClaimedLinearSvm, certify
+from certifit.checkers.svm.linear_machines.claimed import CLAIM, ClaimedLinearSvm
+from certifit.checkers.svm.linear_machines.linear import certify
 from certifit.checkers.svm.linear_machines.linear_rows import SLACK_ROUNDING, coefficient_error, rounding_check
 from certifit.core import Attributes, Certificate, Estimator, Objective, Solution
 from certifit.core.settings import LOOP, Setting, Settings

@@ -45,7 +45,7 @@ class CodedRows(NamedTuple):
     """Rows as codes, with their targets and weights."""
 
     codes: Array  # (n, d) uint8
-    y: Array  # (n,) float64
+    y: Array  # (n,) float64; (n, t) of several targets
     w: Array  # (n,)
 
     def only(self, kept: Array) -> CodedRows:
@@ -108,14 +108,14 @@ class ColumnBins:
         _fill_codes(X, self.tables, codes)
         return codes
 
-    def coded_rows(self, rows: Rows, by_column: bool = False) -> CodedRows:
+    def coded_rows(self, rows: Rows, by_column: bool = False, targets: int = 1) -> CodedRows:
         """All rows of a table from any source, which is read once: a byte a value, beside targets and weights.
 
         `by_column`: the codes of a column lie one after another in memory, not those of a row.
         """
         n = rows.n_rows
         codes = np.empty((n, rows.n_features), np.uint8, order="F" if by_column else "C")
-        found = CodedRows(codes, np.empty(n), np.empty(n))
+        found = CodedRows(codes, np.empty(n if targets == 1 else (n, targets)), np.empty(n))
         rows.fill(self._coded_block, found)
         return found
 

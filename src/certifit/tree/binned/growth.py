@@ -142,7 +142,7 @@ class BinnedGrower:
         return self.tree
 
     def _start(self, seed: int) -> None:
-        tree, root = self.tree, self.tree.nodes[:1]
+        tree, root = self.tree, np.asarray(self.tree.nodes)[:1]
         tree.rows[:] = self.first_rows
         tree.runs[0, :, 0], tree.runs[0, :, 1] = self.borders[:-1], self.borders[1:]
         root["count"], root["depth"], root["key"], root["low"], root["high"] = self.n, 0, seed, -np.inf, np.inf

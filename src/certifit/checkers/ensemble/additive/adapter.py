@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from certifit.checkers.ensemble.additive.dual_point import AdditiveClaim, PlainShape, certify_additive
+from certifit.checkers.ensemble.additive.dual_point import CLAIM, AdditiveClaim, PlainShape, certify_additive
 from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.linear_model.several_targets import joint_certificate
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
@@ -20,10 +24,42 @@ def audit_additive(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
     terms = TableTerms("numbers" if classes is None else "classes", missing=True)
     rows: Rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
     if classes is not None:
-        if len(np.asarray(classes)) != 2:
-            raise DataError(got=f"classes_={classes!r} of an additive model", wanted="two classes")
         rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), model.class_weight)
+        k = len(np.asarray(classes))
+        if k > 2:
+            return joint_of_classes(
+                [certify_additive(c, rows.relabel(partial(_against_others, i)), tol)
+                 for i, c in enumerate(_claims_of_classes(model, k))]
+            )  # fmt: skip
+        if k != 2:
+            raise DataError(got=f"classes_={classes!r} of an additive model", wanted="two classes or more")
     return certify_additive(additive_claim(model), rows, tol)
+
+
+def _against_others(label: int, y: Array | None, w: Array) -> tuple[Array | None, Array]:
+    """Targets that are 1 for the rows of one class and 0 for all others."""
+    return np.asarray(y == label).astype(np.int32), w
+
+
+def _claims_of_classes(model: Any, k: int) -> list[AdditiveClaim]:
+    """What a model of several classes says of each of them."""
+    names = ("shape_functions_", "intercept_", "alpha_")
+    parts = [getattr(model, name) for name in names]
+    if any(np.ndim(part) == 0 or len(part) != k for part in parts[1:]) or len(parts[0]) != k:
+        raise DataError(got=f"an additive model that is not of {k} classes", wanted="functions for each of classes_")
+    if model.monotonic_cst is not None:
+        raise DataError(got=f"monotonic_cst with {k} classes", wanted="two classes")
+    found = []
+    for one in zip(*parts, strict=True):
+        settings = {name: getattr(model, name) for name in ("alpha", "monotonic_cst", "n_features_in_")}
+        found.append(additive_claim(SimpleNamespace(**settings, **dict(zip(names, one, strict=True)))))
+    return found
+
+
+def joint_of_classes(found: list[Certificate]) -> Certificate:
+    """One certificate of all classes, each against the others: objectives and bounds are added."""
+    joint = joint_certificate(found)
+    return replace(joint, claim=f"{CLAIM}, for each of {len(found)} classes against the others")
 
 
 def additive_claim(model: Any) -> AdditiveClaim:

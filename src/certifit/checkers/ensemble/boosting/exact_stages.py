@@ -27,7 +27,13 @@ class SlopeTuning:
     scored_stages: int = 3
     visits: int = 1_000_000
     entries: int = 200_000
+    measured_stages: int = 10_000  # whose nodes are measured again
     slope_digits: float = 1e-12  # share of the largest slope by which slopes that are taken anew may be off
+
+
+def quick(tuning: SlopeTuning = SlopeTuning()) -> SlopeTuning:
+    """What a fit looks at: enough to see stages that go wrong."""
+    return replace(tuning, measured_stages=10)
 
 
 @dataclass(frozen=True)
@@ -46,19 +52,25 @@ def check_slope_trees(
     growth: GrowthClaim,
     rows: Rows,
     held_out: Array | None,
+    tuning: SlopeTuning = SlopeTuning(),
 ) -> tuple[tuple[Check, ...], dict[str, str]]:
     """The checks of the stages that were looked at, each with the largest residual that was met."""
-    tuning, k, m = SlopeTuning(), len(trees.baseline), len(trees.left)
+    k, m = len(trees.baseline), len(trees.left)
     if any(part.shape != (m,) for part in (measures.weight, measures.mean, measures.impurity)):
         return (Check("nodes without weight, mean and impurity", 1.0, 0.0),), {}
     stages = min((len(trees.first) - 1) // k, max(1, tuning.visits // max(1, rows.n_rows * k)))
-    scored = {round(x) for x in np.linspace(0, stages - 1, min(stages, tuning.scored_stages))} if stages else set()
+    scored, measured = (_spread(stages, most) for most in (tuning.scored_stages, tuning.measured_stages))
     kept, bags = seen_rows(rows, claim, held_out, stages)
     data = rows.load()
     block = Block(dense(data.X), np.asarray(data.y, np.float64), data.w, 0)
     here = rows_of(trees, claim, kept, bags, block)
     F, nodes, splits = here.F, [], []
+    leaves = trees.each_tree_leaves(stages * k, here.X)
     for stage in range(stages):
+        at = [next(leaves) for _ in range(k)]
+        if stage not in measured | scored:
+            F += np.stack([trees.value[own] for own in at], axis=1)
+            continue
         loss, bag = claim.of_stage(stage), here.bags[stage]
         slopes = -loss.slope(here.y, F if loss.several else F[:, 0]).reshape(F.shape)
         for t in range(stage * k, (stage + 1) * k):
@@ -69,13 +81,18 @@ def check_slope_trees(
                 rules = replace(growth, leaf_weight=growth.leaf_weight * float(seen.w.sum()))
                 effort = GreedyTuning(tuning.entries, noise=tuning.slope_digits * float(np.abs(slopes).max()))
                 splits.append(check_greedy(plain, rules, np.asarray(seen.X), np.asarray(seen.y), seen.w, effort)[0])
-            F[:, t % k] += trees.value[trees.leaves(t, here.X)]
+            F[:, t % k] += trees.value[at[t % k]]
     checks = [_worst(same) for several in (nodes, splits) for same in zip(*several, strict=True)]
     facts = {
-        "stages whose nodes were measured again": str(stages),
+        "stages whose nodes were measured again": str(len(measured | scored)),
         "whose splits were scored again": str(len(scored)),
     }
     return tuple(checks), facts
+
+
+def _spread(stages: int, most: int) -> set[int]:
+    """So many stages, the first and the last among them, at about equal distances."""
+    return {round(x) for x in np.linspace(0, stages - 1, min(stages, most))} if stages else set()
 
 
 def _worst(checks: tuple[Check, ...]) -> Check:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from certifit.checkers.ensemble.boosting.exact_stages import SlopeMeasures, check_slope_trees
+from certifit.checkers.ensemble.boosting.exact_stages import SlopeMeasures, SlopeTuning, check_slope_trees
 from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows
 from certifit.checkers.ensemble.boosting.stages import StageClaim, certify_stages
@@ -19,6 +19,7 @@ from certifit.checkers.tree.adapter import share_of_rows
 from certifit.checkers.tree.greedy import GrowthClaim
 from certifit.checkers.tree.sums.adapter import audit_foreign_gradient_boosting
 from certifit.core import Certificate, Estimator
+from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows, encode_labels
 from certifit.rows.checks import TableTerms
 
@@ -26,7 +27,7 @@ CLAIM = "trees are the greedy least-squares trees of their stage's slopes"
 
 
 def certify_gradient_boosting(
-    model: Mapping[str, Any], rows: Rows, held_out: Array | None, tol: float
+    model: Mapping[str, Any], rows: Rows, held_out: Array | None, tol: float, tuning: SlopeTuning = SlopeTuning()
 ) -> Certificate:
     """Check fitted attributes and settings on rows whose y are class numbers or amounts."""
     claim = _stage_claim(model, rows, held_out)
@@ -35,7 +36,8 @@ def certify_gradient_boosting(
     if not all(check.passed for check in found.checks):
         return found
     measures = SlopeMeasures(*(np.asarray(getattr(model["trees_"], name)) for name in ("weight", "mean", "impurity")))
-    checks, facts = check_slope_trees(trees, measures, claim, _growth_claim(model, rows, held_out), rows, held_out)
+    growth = _growth_claim(model, rows, held_out)
+    checks, facts = check_slope_trees(trees, measures, claim, growth, rows, held_out, tuning)
     return replace(
         found, claim=f"{found.claim}; {CLAIM}", checks=(*found.checks, *checks), facts={**found.facts, **facts}
     )
@@ -93,7 +95,15 @@ def first_scores(model: Mapping[str, Any], rows: Rows, scores: int) -> Array | N
 def init_scores(fitted: Any, block: Block, loss: str, scores: int, classes: bool) -> Array:
     """What a fitted estimator says of a block's rows, as scores (n, k)."""
     if not classes:
-        return np.asarray(fitted.predict(block.X), np.float64).reshape(-1, 1)
+        said = np.asarray(fitted.predict(block.X), np.float64).reshape(-1, 1)
+        if loss not in ("poisson", "gamma"):
+            return said
+        if not (said > 0).all():
+            raise DataError(
+                got=f"predictions of init down to {said.min():g} with loss={loss!r}", wanted="predictions above 0",
+                fix="init=PoissonRegressor(), or None for the best constant.",
+            )  # fmt: skip
+        return np.log(said)
     eps = float(np.finfo(np.float64).eps)
     shares = np.clip(np.asarray(fitted.predict_proba(block.X), np.float64), eps, 1 - eps)
     if scores == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,20 +41,32 @@ class PlainTrees:
 
     def leaves(self, t: int, X: Array) -> Array:
         """The leaf of tree t that each coded row reaches."""
-        at = np.full(len(X), self.first[t])
-        rows = np.arange(len(X))
-        while len(rows):
-            rows = rows[self.left[at[rows]] >= 0]
-            k = at[rows]
-            x = X[rows, self.column[k]]
+        return self.leaf_table(t, t + 1, X)[0]
+
+    def leaf_table(self, start: int, stop: int, X: Array) -> Array:
+        """The leaves that coded rows reach in the trees from `start` to before `stop` (trees, n), all at once."""
+        n = len(X)
+        at = np.repeat(self.first[start:stop], n)
+        moving = np.arange(len(at))
+        has_kinds, has_missing = bool((self.kinds >= 0).any()), bool(np.isnan(X).any())
+        while len(moving := moving[self.left[at[moving]] >= 0]):
+            k = at[moving]
+            x = X[moving % n, self.column[k]]
             goes_left = x <= self.threshold[k]
-            asks = self.kinds[k] >= 0
-            known = ~np.isnan(x)
-            both = asks & known
-            goes_left[both] = self.sides[self.kinds[k[both]], x[both].astype(np.int64)] != 0
-            goes_left[~known] = self.missing_left[k[~known]] != 0
-            at[rows] = np.where(goes_left, self.left[k], self.right[k])
-        return at
+            if has_kinds:
+                both = (self.kinds[k] >= 0) & ~np.isnan(x)
+                goes_left[both] = self.sides[self.kinds[k[both]], x[both].astype(np.int64)] != 0
+            if has_missing:
+                lost = np.isnan(x)
+                goes_left[lost] = self.missing_left[k[lost]] != 0
+            at[moving] = np.where(goes_left, self.left[k], self.right[k])
+        return at.reshape(-1, n)
+
+    def each_tree_leaves(self, trees: int, X: Array, entries: int = 200_000) -> Iterator[Array]:
+        """The leaves (n,) of rows in one tree after another, so many, found for several trees at a time."""
+        step = max(1, entries // max(1, len(X)))
+        for start in range(0, trees, step):
+            yield from self.leaf_table(start, min(start + step, trees), X)
 
 
 def plain_trees(trees: Any) -> PlainTrees:
@@ -89,8 +102,8 @@ def final_scores(trees: PlainTrees, X: Array) -> Array:
     """The scores of coded rows after all stages (n, k)."""
     k = len(trees.baseline)
     F = np.tile(trees.baseline, (len(X), 1))
-    for t in range(len(trees.first) - 1):
-        F[:, t % k] += trees.value[trees.leaves(t, X)]
+    for t, at in enumerate(trees.each_tree_leaves(len(trees.first) - 1, X)):
+        F[:, t % k] += trees.value[at]
     return F
 
 

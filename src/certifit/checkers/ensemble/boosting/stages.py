@@ -121,6 +121,7 @@ def stage_sums(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, b
     loss = claim.of_stage(0) if stages else claim.plain
     steep = loss.slope(y, _shaped(loss, F)).reshape(len(w), k)
     steep = np.stack([w @ steep, w @ np.abs(steep)], axis=1)
+    leaves, value = trees.each_tree_leaves(stages * k, rows.X), np.zeros(0)
     for stage in range(stages):
         loss, seen = claim.of_stage(stage), np.where(rows.bags[stage], w, 0.0)
         old = F.copy()
@@ -129,15 +130,17 @@ def stage_sums(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, b
         for c in range(k):
             t = stage * k + c
             a, b = int(trees.first[t]), int(trees.first[t + 1])
-            at = trees.leaves(t, rows.X) - a
+            at = next(leaves) - a
             step = trees.value[a:b][at]
             parts = _row_parts(loss, y, old, seen, step / claim.learning_rate, c)
             for total, part in zip(sums, (*parts, seen > 0), strict=True):
                 total[a:b] += np.bincount(at, part, b - a)
             F[:, c] += step
-        values = loss.value(y, _shaped(loss, old)), loss.value(y, _shaped(loss, F))
-        before[stage], after[stage] = (seen @ value for value in values)
-        scale[stage] = max(seen @ np.abs(value) for value in values)
+        # Of all losses but Huber's, what one stage ends at is what the next begins at.
+        start = loss.value(y, _shaped(loss, old)) if stage == 0 or isinstance(loss, PlainHuber) else value
+        value = loss.value(y, _shaped(loss, F))
+        before[stage], after[stage] = seen @ start, seen @ value
+        scale[stage] = max(seen @ np.abs(start), seen @ np.abs(value))
     floor = float(w @ loss.gain(y, np.zeros(_shaped(loss, F).shape)))
     final = float(w @ loss.value(y, _shaped(loss, F)))
     G, H, size, count = sums
@@ -214,17 +217,20 @@ CLAIM = "every leaf has the value that lowers its stage's quadratic most, and no
 def _check_shape(trees: PlainTrees, claim: StageClaim) -> tuple[Check, ...]:
     """Whether depth, leaves and rows keep to the rules, and leaves are in the order of monotone columns."""
     m = len(trees.left)
-    depth, low, high = np.zeros(m, np.int64), trees.value.copy(), trees.value.copy()
-    inner = np.flatnonzero(trees.left >= 0)
-    for i in inner:
-        depth[trees.left[i]] = depth[trees.right[i]] = depth[i] + 1
-    wrong = int((trees.low[trees.first[:-1]] > -np.inf).sum() + (trees.high[trees.first[:-1]] < np.inf).sum())
-    for i in inner[::-1]:
-        a, b = trees.left[i], trees.right[i]
-        direction = 0 if claim.monotone is None else int(claim.monotone[trees.column[i]])
-        wrong += (direction > 0 and high[a] > low[b]) or (direction < 0 and low[a] < high[b])
-        wrong += not _limits_follow(trees, i, direction)
-        low[i], high[i] = min(low[a], low[b]), max(high[a], high[b])
+    depth, low, high, wrong = np.zeros(m, np.int64), trees.value.copy(), trees.value.copy(), 0
+    levels, level = [], trees.first[:-1][trees.left[trees.first[:-1]] >= 0]
+    while len(level):
+        levels.append(level)
+        children = np.concatenate([trees.left[level], trees.right[level]])
+        depth[children] = len(levels)
+        level = children[trees.left[children] >= 0]
+    wrong += int((trees.low[trees.first[:-1]] > -np.inf).sum() + (trees.high[trees.first[:-1]] < np.inf).sum())
+    for level in reversed(levels):
+        a, b = trees.left[level], trees.right[level]
+        direction = np.zeros(len(level)) if claim.monotone is None else claim.monotone[trees.column[level]]
+        wrong += int((((direction > 0) & (high[a] > low[b])) | ((direction < 0) & (low[a] < high[b]))).sum())
+        wrong += int((~_limits_follow(trees, level, direction)).sum())
+        low[level], high[level] = np.minimum(low[a], low[b]), np.maximum(high[a], high[b])
     tree = np.searchsorted(trees.first, np.arange(m), side="right") - 1
     leaf = trees.left < 0
     n_leaves = np.bincount(tree[leaf], minlength=len(trees.first) - 1)
@@ -240,14 +246,15 @@ def _check_shape(trees: PlainTrees, claim: StageClaim) -> tuple[Check, ...]:
     )
 
 
-def _limits_follow(trees: PlainTrees, i: int, direction: int) -> bool:
-    """Whether a node's children have its limits, with one value between them where the column is monotone."""
-    a, b = (trees.left[i], trees.right[i]) if direction >= 0 else (trees.right[i], trees.left[i])
-    low, high = trees.low[i], trees.high[i]
-    if direction == 0:
-        return bool(trees.low[a] == trees.low[b] == low and trees.high[a] == trees.high[b] == high)
-    middle = trees.high[a]
-    return bool(trees.low[a] == low and trees.high[b] == high and trees.low[b] == middle and low <= middle <= high)
+def _limits_follow(trees: PlainTrees, nodes: Array, direction: Array) -> Array:
+    """Whether the children of nodes (r,) have their limits, with a value between them where a column is monotone."""
+    falls = direction < 0
+    a = np.where(falls, trees.right[nodes], trees.left[nodes])
+    b = np.where(falls, trees.left[nodes], trees.right[nodes])
+    low, high, middle = trees.low[nodes], trees.high[nodes], trees.high[a]
+    outside = (trees.low[a] == low) & (trees.high[b] == high)
+    free = outside & (trees.low[b] == low) & (trees.high[a] == high)
+    return np.where(direction == 0, free, outside & (trees.low[b] == middle) & (low <= middle) & (middle <= high))
 
 
 def seen_rows(rows: Rows, claim: StageClaim, held_out: Array | None, stages: int) -> tuple[Array, Array]:
@@ -290,8 +297,9 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     m = len(found.G)
     leaf = trees.left[:m] < 0
     count = found.count.copy()
-    for i in np.flatnonzero(~leaf)[::-1]:
-        count[i] = count[trees.left[i]] + count[trees.right[i]]
+    left, right = trees.left[:m].tolist(), trees.right[:m].tolist()
+    for i in np.flatnonzero(~leaf)[::-1].tolist():
+        count[i] = count[left[i]] + count[right[i]]
     value = trees.value[:m]
     full = float(np.abs(count - trees.count[:m]).max(initial=0.0))
     rounding = 32 * np.log2(2 + count.max(initial=0.0)) * EPS

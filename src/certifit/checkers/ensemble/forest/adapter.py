@@ -19,11 +19,12 @@ from certifit.checkers.ensemble.forest.drawn_splits import SplitClaim
 from certifit.checkers.ensemble.forest.plain_bootstrap import check_whole, drawn_counts, row_order
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, claimed_tree
 from certifit.checkers.fitted import fitted_rows
-from certifit.checkers.tree.adapter import share_of_rows
+from certifit.checkers.tree.adapter import share_of_rows, tree_targets
+from certifit.checkers.tree.bin_borders import check_borders, read_borders
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
-from certifit.rows import Array, Block, Rows, encode_labels
-from certifit.rows.checks import TableTerms
+from certifit.rows import Array, Block, Rows, encode_label_columns, encode_labels
+from certifit.rows.checks import TableTerms, Target
 from certifit.rows.labels import class_weight_vector
 
 CRITERIA = {"log_loss": "entropy", "friedman_mse": "squared_error"}
@@ -31,17 +32,38 @@ CRITERIA = {"log_loss": "entropy", "friedman_mse": "squared_error"}
 
 def audit_own_forest(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check one of our own forests."""
-    classes = getattr(model, "classes_", None)
-    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
-    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
-    if classes is not None:
-        rows = encode_labels(rows, np.asarray(classes)).rows
+    rows = forest_rows(model, X, y, sample_weight)
     return replace(certify_own(model, rows, ForestCheckTuning()), tol=tol)
+
+
+def forest_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
+    """The rows of a fit, with class numbers as targets where there are classes."""
+    kinds = model_classes(model)
+    target: Target = "classes" if kinds else "numbers"
+    y, targets = tree_targets(X, y, target)
+    if targets != model.n_outputs_:
+        raise DataError(
+            got=f"{targets} target(s) for a forest of {model.n_outputs_}", wanted="the y that it was fitted on"
+        )
+    rows = fitted_rows(
+        model, int(model.n_features_in_), X, y, sample_weight, TableTerms(target, targets, missing=True)
+    )
+    if targets > 1 and kinds:
+        return encode_label_columns(rows, kinds).rows
+    return encode_labels(rows, kinds[0]).rows if kinds else rows
+
+
+def model_classes(model: Any) -> list[Array]:
+    """The classes of each target; none for amounts."""
+    found = getattr(model, "classes_", None)
+    if found is None:
+        return []
+    return [np.asarray(one) for one in found] if isinstance(found, list) else [np.asarray(found)]
 
 
 def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificate:
     """Check a forest of ours on rows whose y are class numbers or amounts."""
-    trees, k = model.trees_, len(getattr(model, "classes_", ()))
+    trees, k = model.trees_, tuple(map(len, model_classes(model)))
     w = rows.map(_weights)
     check_whole(model.draw_order_, trees.seed, trees.first, trees.children_left, trees.children_right)
     check_whole(trees.feature, trees.n_node_samples, trees.missing_go_to_left)
@@ -61,7 +83,7 @@ def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificat
         Check("rows out of the order in which they are drawn", float(misplaced), 0.0),
         Check("weights of draws off by", float(np.abs(drawn_by - model.draw_weight_).max()), 1e-12 * drawn_by.max()),
         Check("seeds that random_state does not give", float(_strange_seeds(model)), 0.0),
-        *_check_borders(model, part),
+        *_check_bins(model, part),
     )
     if len(trees.first) != len(trees.seed) + 1 or trees.first[0] != 0 or (np.diff(trees.first) < 1).any():
         raise DataError(got="trees that do not follow one another", wanted="a forest as its fit left it")
@@ -70,9 +92,11 @@ def certify_own(model: Any, rows: Rows, tuning: ForestCheckTuning) -> Certificat
             got=f"{len(trees.seed)} trees for n_estimators={model.n_estimators}", wanted="a forest as its fit left it"
         )
     if model.oob_score and not k:
-        off = np.abs(rows.map(_targets) - model.oob_prediction_ - model.oob_residual_)
-        off = np.where(np.isnan(model.oob_prediction_) & np.isnan(model.oob_residual_), 0.0, off)
-        size = float(np.nanmax(np.abs(rows.map(_targets)), initial=1.0))
+        said, rest, y = np.asarray(model.oob_prediction_), np.asarray(model.oob_residual_), rows.map(_targets)
+        if not said.shape == rest.shape == y.shape:
+            raise DataError(got=f"out-of-bag answers of shape {said.shape}", wanted=f"{y.shape}, that of the targets")
+        off = np.where(np.isnan(said) & np.isnan(rest), 0.0, np.abs(y - said - rest))
+        size = float(np.nanmax(np.abs(y), initial=1.0))
         beside += (Check("out-of-bag residuals off by", float(off.max(initial=0.0)), 1e-12 * size),)
     forest = FittedForest(
         len(trees), partial(_claimed, model, k), lambda t: int(trees.seed[t]),
@@ -100,14 +124,17 @@ def _targets(block: Block) -> Array:
 
 
 def _factor(model: Any, rows: Rows, w: Array) -> Array:
-    """The weight of each row's class (n,); ones for amounts, and where every tree finds its own."""
+    """The weight of each row's classes (n,); ones for amounts, and where every tree finds its own."""
     asked = getattr(model, "class_weight", None)
+    found = np.ones(rows.n_rows)
     if asked is None or (asked == "balanced_subsample" and model.bootstrap):
-        return np.ones(rows.n_rows)
-    y = rows.map(_targets)
-    total = np.bincount(y, w, len(model.classes_))
+        return found
+    kinds, y = model_classes(model), rows.map(_targets).reshape(rows.n_rows, -1)
     named = "balanced" if asked == "balanced_subsample" else asked
-    return class_weight_vector(np.asarray(model.classes_), total, named)[y]
+    each = [named] * len(kinds) if isinstance(named, (str, dict)) else named
+    for classes, codes, one in zip(kinds, y.T, each, strict=True):
+        found = found * class_weight_vector(classes, np.bincount(codes, w, len(classes)), one)[codes]
+    return found
 
 
 def _tree_weights(model: Any, order: Array, drawn_by: Array, rows: Rows, t: int) -> Array:
@@ -117,10 +144,17 @@ def _tree_weights(model: Any, order: Array, drawn_by: Array, rows: Rows, t: int)
     counts = drawn_counts(int(model.trees_.seed[t]), draw_number(model, rows), order, drawn_by).astype(np.float64)
     if getattr(model, "class_weight", None) != "balanced_subsample":
         return counts
-    y, k = rows.map(_targets), len(model.classes_)
-    total = np.bincount(y, counts, k)
-    here = np.where(total > 0, total, 1.0)
-    return np.asarray(counts * (total.sum() / ((total > 0).sum() * here))[y])
+    return balanced_weights(rows.map(_targets).reshape(rows.n_rows, -1), counts)
+
+
+def balanced_weights(y: Array, counts: Array) -> Array:
+    """Weights (n,) by which the classes of every target (n, t) weigh the same in a sample, each target by itself."""
+    found = counts
+    for codes in y.T:
+        total = np.bincount(codes, counts)
+        here = np.where(total > 0, total, 1.0)
+        found = found * (total.sum() / ((total > 0).sum() * here))[codes]
+    return np.asarray(found)
 
 
 def draw_number(model: Any, rows: Rows) -> int:
@@ -142,7 +176,7 @@ def _strange_seeds(model: Any) -> int:
     return int((np.random.RandomState(model.random_state).randint(2**31 - 1, size=len(seeds)) != seeds).sum())
 
 
-def _claimed(model: Any, k: int, t: int) -> ClaimedTree:
+def _claimed(model: Any, k: tuple[int, ...], t: int) -> ClaimedTree:
     criterion = CRITERIA.get(model.criterion, model.criterion)
     return claimed_tree(model.trees_.tree(t, int(model.n_features_in_)), int(model.n_features_in_), criterion, k)
 
@@ -184,57 +218,39 @@ def _order_of_draws(model: Any, rows: Rows, tuning: ForestCheckTuning) -> tuple[
     return part, told, int((row_order(part) != expected).sum())
 
 
-def _check_borders(model: Any, rows: Rows) -> tuple[Check, ...]:
+def _check_bins(model: Any, rows: Rows) -> tuple[Check, ...]:
     """Whether borders ascend and cut every column into bins that are single values or hold few of the rows."""
-    borders = tuple(np.asarray(b, np.float64) for b in model.borders_)
-    if len(borders) != rows.n_features or any(b.ndim != 1 or len(b) > 254 for b in borders):
-        raise DataError(got="borders_ that are not at most 254 numbers for each column", wanted="those of the fit")
-    unordered = sum(not (np.isfinite(b).all() and (np.diff(b) > 0).all()) for b in borders)
-    coarse, w = 0, rows.map(_weights)
-    some = rows.n_rows < len(model.draw_weight_)
-    if rows.in_memory and not unordered:
+    bins, columns = read_borders(model.borders_, rows.n_features, 255), []
+    if rows.in_memory:
         X: Any = rows.load().X
-        for j, border in enumerate(borders):
-            x = X[:, [j]].toarray()[:, 0] if hasattr(X, "toarray") else X[:, j]
-            coarse += _is_coarse(np.asarray(x, np.float64), w, border, some)
-    return (
-        Check("columns whose borders do not ascend", float(unordered), 0.0),
-        Check("columns with bins that are too coarse", float(coarse), 0.0),
-    )
+        sparse = hasattr(X, "toarray")
+        columns = [X[:, [j]].toarray()[:, 0] if sparse else X[:, j] for j in range(rows.n_features)]
+    return check_borders(bins, columns, rows.map(_weights), rows.n_rows == len(model.draw_weight_))
 
 
-def _is_coarse(x: Array, w: Array, border: Array, some: bool) -> bool:
-    """Whether a bin of several values holds more than a fiftieth of the rows, or a column of few has such a bin."""
-    known = ~np.isnan(x) & (w > 0)
-    x, w = x[known], w[known]
-    if not len(x):
-        return False
-    code = np.searchsorted(border, x, side="left")
-    low, high = np.full(len(border) + 1, np.inf), np.full(len(border) + 1, -np.inf)
-    np.minimum.at(low, code, x)
-    np.maximum.at(high, code, x)
-    several = high > low
-    if not several.any():
-        return False
-    # Of a few rows only, a column may seem to have few values.
-    return (not some and len(np.unique(x)) <= 255) or bool(
-        (np.bincount(code, w, len(low))[several] > w.sum() / 50).any()
-    )
-
-
-def _unseen_claim(model: Any, w: Array, k: int) -> UnseenClaim | None:
+def _unseen_claim(model: Any, w: Array, k: tuple[int, ...]) -> UnseenClaim | None:
     if not model.oob_score:
         return None
-    answers = np.asarray(model.oob_decision_function_ if k else model.oob_prediction_, np.float64)
-    answers = answers if k else answers[:, None]
     low, high = (float(end) for end in model.oob_interval_)
-    measure = partial(_own_score, model, k) if callable(model.oob_score) else None
-    return UnseenClaim(answers, float(model.oob_score_), (low, high), w, measure)
+    measure = partial(_own_score, model) if callable(model.oob_score) else None
+    return UnseenClaim(unseen_answers(model, k), float(model.oob_score_), (low, high), w, measure)
 
 
-def _own_score(model: Any, k: int, answers: Array, y: Array) -> float:
-    """What the user's own function says of out-of-bag answers."""
-    known = ~np.isnan(answers).any(axis=1)
-    said = np.asarray(model.classes_)[answers.argmax(axis=1)] if k else answers[:, 0]
-    true = np.asarray(model.classes_)[y] if k else y
-    return float(model.oob_score(true[known], said[known]))
+def unseen_answers(model: Any, k: tuple[int, ...]) -> Array:
+    """The out-of-bag answers that a forest tells (n, t, k)."""
+    found = np.asarray(model.oob_decision_function_ if k else model.oob_prediction_, np.float64)
+    if k:
+        return found.transpose(0, 2, 1) if len(k) > 1 else found[:, None]
+    return found.reshape(len(found), -1, 1)
+
+
+def _own_score(model: Any, answers: Array, y: Array) -> float:
+    """What the user's own function says of out-of-bag answers (n, t, k)."""
+    known, kinds = ~np.isnan(answers).any(axis=(1, 2)), model_classes(model)
+    if kinds:
+        said = np.stack([one[answers[:, t, : len(one)].argmax(axis=1)] for t, one in enumerate(kinds)], axis=1)
+        true = np.stack([one[y[:, t]] for t, one in enumerate(kinds)], axis=1)
+    else:
+        said, true = answers[:, :, 0], y
+    pair = (true[known], said[known]) if y.shape[1] > 1 else (true[known, 0], said[known, 0])
+    return float(model.oob_score(*pair))

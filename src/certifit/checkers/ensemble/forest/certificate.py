@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.ensemble.forest.drawn_splits import SplitClaim, check_splits
-from certifit.checkers.ensemble.forest.out_of_bag import OutOfBag, summarise
+from certifit.checkers.ensemble.forest.out_of_bag import OutOfBag, summarise_targets
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, check_nodes, leaf_numbers, node_checks
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
@@ -53,7 +53,7 @@ class FittedForest:
 class UnseenClaim:
     """What a forest says of its out-of-bag answers, and the weights by which they are averaged."""
 
-    answers: Array  # (n, k)
+    answers: Array  # (n, t, k)
     score: float
     interval: tuple[float, float] | None
     weight: Array  # (n,)
@@ -65,7 +65,8 @@ def certify_forest(
     tuning: ForestCheckTuning = ForestCheckTuning(),
 ) -> Certificate:  # fmt: skip
     """Check a forest; `beside` are checks of what its trees share."""
-    y, X = rows.map(lambda block: np.asarray(block.y)), _matrix(rows) if rows.in_memory else None
+    y = rows.map(lambda block: np.asarray(block.y)).reshape(rows.n_rows, -1)
+    X = _matrix(rows) if rows.in_memory else None
     looked = _chosen(forest.trees, rows.n_rows, tuning)
     nodes, splits, scored = [], np.zeros(3), 0
     for t in looked:
@@ -112,19 +113,21 @@ def _check_unseen(
     index = np.random.default_rng(tuning.seed).permutation(rows.n_rows)[: tuning.unseen_rows]
     index.sort()
     part = rows if len(index) == rows.n_rows else rows.take(index)
-    total, members, classes = np.zeros((len(index), claim.answers.shape[1])), np.zeros(len(index)), 0
+    total, members = np.zeros((len(index), *claim.answers.shape[1:])), np.zeros(len(index))
+    classes: tuple[int, ...] = ()
     for t in range(forest.trees):
         claimed = forest.tree(t)
         classes = claimed.classes
         out = ((forest.weights(t) == 0) & (claim.weight > 0))[index]
         total[out] += claimed.value[leaf_numbers(claimed.tree, part)[out]]
         members += out
-    answers = np.where(members[:, None] > 0, total / np.maximum(members, 1)[:, None], np.nan)
+    several = members[:, None, None]
+    answers = np.where(several > 0, total / np.maximum(several, 1), np.nan)
     known, told = ~np.isnan(answers), claim.answers[index]
     same = bool(np.array_equal(known, ~np.isnan(told)))
     size = float(np.abs(answers[known]).max(initial=1.0))
     off = float(np.abs(answers - told)[known].max(initial=0.0)) / size if same else float("inf")
-    found = summarise(claim.answers, y, claim.weight, classes)
+    found = summarise_targets(claim.answers, y, claim.weight, classes)
     score = found.score if claim.measure is None else claim.measure(claim.answers, y)
     checks: tuple[Check, ...] = (
         Check("out-of-bag answers off by, relative", off, 1e3 * EPS),
@@ -133,11 +136,11 @@ def _check_unseen(
     if claim.interval is not None:
         apart = float(np.abs(np.array([found.low, found.high]) - claim.interval).max())
         checks += (Check("ends of its interval off by", apart, 1e-9),)
-    seen = int((np.isnan(claim.answers).any(axis=1) & (claim.weight > 0)).sum())
-    return checks, {**_facts(found, classes), "rows that every tree has drawn": str(seen)}
+    seen = int((np.isnan(claim.answers).any(axis=(1, 2)) & (claim.weight > 0)).sum())
+    return checks, {**_facts(found, bool(classes)), "rows that every tree has drawn": str(seen)}
 
 
-def _facts(found: OutOfBag, classes: int) -> dict[str, Any]:
+def _facts(found: OutOfBag, classes: bool) -> dict[str, Any]:
     name = "accuracy" if classes else "R²"
     return {
         f"out-of-bag {name}": found.score,

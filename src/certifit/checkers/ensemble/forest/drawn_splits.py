@@ -62,7 +62,7 @@ def check_splits(
     claimed: ClaimedTree, claim: SplitClaim, borders: tuple[Array, ...], at: Array, data: tuple[Array, Array, Array],
     seed: int, effort: tuple[int, int],
 ) -> tuple[float, float, float, int]:  # fmt: skip
-    """Score some nodes again; `data` are X (n, d), y and the tree's weights, `effort` most entries and nodes.
+    """Score some nodes again; `data` are X (n, d), y (n, t) and the tree's weights, `effort` most entries and nodes.
 
     Returned are by how much the best split was missed (as a share of the node's impurity), how many splits or leaves
     break the rules, how many thresholds are no border, and how many nodes were looked at.
@@ -86,7 +86,7 @@ def check_splits(
         rows = order[first[k] : first[k] + count[k]]
         node = ScoredNode(X, rows, borders, _row_sums(claimed, y[rows], w[rows]), w[rows], int(keys[k]))
         if tree.left[k] >= 0:
-            lost = lost_digits(node.w, w[here], float(w.sum()))
+            lost = lost_digits(node.w, w[here], float(w.sum()), max(claimed.classes, default=0) > 2)
             missed = max(missed, _missed(claimed, claim, borders, int(k), node) - lost)
         elif claim.complete and claim.free:
             rules += _could_be_split(claimed, claim, borders, int(k), node, float(w.sum()))
@@ -120,9 +120,10 @@ def _broken_rules(claimed: ClaimedTree, claim: SplitClaim, count: Array) -> int:
 def _row_sums(claimed: ClaimedTree, y: Array, w: Array) -> Array:
     """What each row adds to the sums of a child (n, c)."""
     if claimed.classes:
-        return np.asarray(w[:, None] * (y.astype(np.int64)[:, None] == np.arange(claimed.classes)))
-    centre = 0.0 if claimed.criterion == "poisson" else np.average(y, weights=w)
-    return np.asarray((w * (y - centre))[:, None])
+        marks = [y[:, [t]].astype(np.int64) == np.arange(k) for t, k in enumerate(claimed.classes)]
+        return np.asarray(w[:, None] * np.concatenate(marks, axis=1))
+    centre = 0.0 if claimed.criterion == "poisson" else np.average(y, axis=0, weights=w)
+    return np.asarray(w[:, None] * (y - centre))
 
 
 def _purity(criterion: str, sums: Array, weight: Array) -> Array:
@@ -139,9 +140,9 @@ def _purity(criterion: str, sums: Array, weight: Array) -> Array:
 def _scale(claimed: ClaimedTree, node: ScoredNode) -> float:
     """The size of the terms that scores of a node add up."""
     if claimed.criterion == "squared_error":
-        return float((node.sums[:, 0] ** 2 / node.w).sum()) or 1.0
+        return float((node.sums**2 / node.w[:, None]).sum()) or 1.0
     if claimed.criterion == "poisson":
-        return float(np.abs(xlogy(node.sums[:, 0], node.sums[:, 0] / node.w)).sum() + node.sums.sum()) or 1.0
+        return float(np.abs(xlogy(node.sums, node.sums / node.w[:, None])).sum() + node.sums.sum()) or 1.0
     return float(node.w.sum())
 
 
@@ -221,6 +222,6 @@ def _could_be_split(
     best = max((_best_along(claimed, claim, borders[c], c, node, total) for c in _shown_columns(claim, node)),
                default=-np.inf)  # fmt: skip
     whole = float(_purity(claimed.criterion, node.sums.sum(axis=0), np.array(node.w.sum())))
-    unit = np.log(2) if claimed.criterion == "entropy" else 1.0
+    unit = claimed.value.shape[1] * (np.log(2) if claimed.criterion == "entropy" else 1.0)
     rounding = 1e-9 * _scale(claimed, node)
     return best > -np.inf and best - whole > claim.decrease * total * unit + rounding

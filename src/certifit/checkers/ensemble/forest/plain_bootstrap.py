@@ -44,15 +44,16 @@ def check_whole(*arrays: Any) -> None:
 
 
 def row_order(rows: Rows) -> Array:
-    """Rows in the order in which they are laid end to end: by a hash of their values (float32) and target."""
+    """Rows in the order in which they are laid end to end: by a hash of their values (float32) and targets."""
     return np.argsort(rows.map(_hashes), kind="stable")
 
 
 def _hashes(block: Block) -> Array:
     values = dense(block.X).astype(np.float32) + np.float32(0.0)
     bits = np.where(np.isnan(values), np.int32(-1), values.view(np.int32)).astype(np.int64)
-    found = mixed(np.zeros(len(bits), np.uint64), (np.asarray(block.y, np.float64) + 0.0).view(np.int64))
-    for column in bits.T:
+    y = np.asarray(block.y, np.float64).reshape(len(bits), -1) + 0.0
+    found = np.zeros(len(bits), np.uint64)
+    for column in (*np.ascontiguousarray(y.T).view(np.int64), *bits.T):
         found = mixed(found, column)
     return found
 

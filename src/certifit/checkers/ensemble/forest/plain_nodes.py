@@ -13,6 +13,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
 from certifit.core import Check
+from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Rows
 
 
@@ -23,15 +24,19 @@ class ClaimedTree:
     tree: PlainTree
     rows: Array  # (m,)
     weight: Array  # (m,)
-    value: Array  # (m, k) shares of classes, or (m, 1) means
+    value: Array  # (m, t, k) shares of the classes of each target, or (m, t, 1) means
     impurity: Array  # (m,)
-    classes: int  # 0 for amounts
+    classes: tuple[int, ...]  # of each target; () for amounts
     criterion: str  # gini, entropy, squared_error or poisson
 
 
-def claimed_tree(tree: Any, n_columns: int, criterion: str, classes: int, dtype: Any = np.float64) -> ClaimedTree:
-    """Read a tree with scikit-learn's names; what is no tree is refused."""
-    value = np.asarray(tree.value, np.float64)[:, 0]
+def claimed_tree(
+    tree: Any, n_columns: int, criterion: str, classes: tuple[int, ...], dtype: Any = np.float64
+) -> ClaimedTree:
+    """Read a tree with scikit-learn's names; what is no tree, or one of other classes, is refused."""
+    value = np.asarray(tree.value, np.float64)
+    if classes and tuple(np.asarray(tree.n_classes).tolist()) != classes:
+        raise DataError(got=f"a tree of {tree.n_classes} classes", wanted=f"{list(classes)}, as classes_ say")
     return ClaimedTree(
         plain_tree(tree, n_columns, dtype), np.asarray(tree.n_node_samples), np.asarray(tree.weighted_n_node_samples),
         value, np.asarray(tree.impurity), classes, criterion,
@@ -64,7 +69,7 @@ def _leaves(tree: PlainTree, block: Block) -> Array:
 
 
 def check_nodes(claimed: ClaimedTree, at: Array, y: Array, w: Array) -> tuple[float, float]:
-    """How far the nodes are from what their rows say, as a share of what rounding allows; `at` (n,) are leaves.
+    """How far nodes are from what their rows (targets y (n, t)) say, of what rounding allows; `at` (n,) are leaves.
 
     Returned are the largest deviation of counts and weights, and that of values and impurities.
     """
@@ -78,20 +83,34 @@ def check_nodes(claimed: ClaimedTree, at: Array, y: Array, w: Array) -> tuple[fl
     if not np.array_equal(rows, claimed.rows):
         return float("inf"), float("inf")
     counted = float((np.abs(weight - claimed.weight) / weight).max() / rounding)
-    if claimed.classes:
-        k = claimed.classes
-        sums = add_up(tree, np.bincount(at * k + y.astype(np.int64), w, m * k).reshape(m, k))
-        share = sums / weight[:, None]
-        off = np.abs(share - claimed.value).max() / rounding
-        impurity = _class_impurity(claimed.criterion, share)
-        impure = np.abs(impurity - claimed.impurity).max() / (8 * rounding * (1 + np.log2(k + 1)))
-        return counted, _worst(off, impure)
-    return counted, _check_amounts(claimed, at, y, w, weight, rounding)
+    if claimed.value.shape[1] != y.shape[1]:
+        return float("inf"), float("inf")
+    parts = [_target_measures(claimed, t, at, y[:, t], w, weight, rounding) for t in range(y.shape[1])]
+    impurity, slack = np.mean([part[1] for part in parts], axis=0), np.mean([part[2] for part in parts], axis=0)
+    impure = (np.abs(impurity - claimed.impurity) / slack).max()
+    return counted, _worst(*(part[0] for part in parts), impure)
 
 
-def _check_amounts(claimed: ClaimedTree, at: Array, y: Array, w: Array, weight: Array, rounding: float) -> float:
-    """The largest deviation of means and impurities, as a share of what rounding allows."""
-    tree, value, m = claimed.tree, claimed.value[:, 0], len(claimed.tree.left)
+def _target_measures(
+    claimed: ClaimedTree, t: int, at: Array, y: Array, w: Array, weight: Array, rounding: float
+) -> tuple[float, Array, Array]:
+    """How far the values of a target are off, of what rounding allows; its impurities, and what they may be off."""
+    tree, m = claimed.tree, len(claimed.tree.left)
+    if not claimed.classes:
+        return _amount_measures(claimed, t, at, y, w, weight, rounding)
+    k = claimed.classes[t]
+    sums = add_up(tree, np.bincount(at * k + y.astype(np.int64), w, m * k).reshape(m, k))
+    share = sums / weight[:, None]
+    off = float(np.abs(share - claimed.value[:, t, :k]).max() / rounding)
+    off = _worst(off, np.abs(claimed.value[:, t, k:]).max(initial=0.0) / rounding)
+    return off, _class_impurity(claimed.criterion, share), np.full(m, 8 * rounding * (1 + np.log2(k + 1)))
+
+
+def _amount_measures(
+    claimed: ClaimedTree, t: int, at: Array, y: Array, w: Array, weight: Array, rounding: float
+) -> tuple[float, Array, Array]:
+    """The same of amounts: their means and impurities."""
+    tree, value, m = claimed.tree, claimed.value[:, t, 0], len(claimed.tree.left)
     away = y - value[at]
     # About a parent's value v: Σ w (y - v) = Σ over its children of Σ w (y - u) + W (u - v).
     moved, spread, size = (np.bincount(at, w * part, m) for part in (away, away**2, np.abs(away)))
@@ -114,7 +133,7 @@ def _check_amounts(claimed: ClaimedTree, at: Array, y: Array, w: Array, weight: 
     if tree.dtype != np.float64:
         # scikit-learn's impurity is the mean of squares minus the square of the mean, which lose digits far from 0.
         slack += 64 * rounding * add_up(tree, np.bincount(at, w * y**2, m)) / weight
-    return _worst(off, (np.abs(impurity - claimed.impurity) / slack).max())
+    return off, impurity, slack
 
 
 def _worst(*off: Any) -> float:

@@ -12,14 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.ensemble.forest.adapter import CRITERIA, audit_own_forest
+from certifit.checkers.ensemble.forest.adapter import (
+    CRITERIA,
+    audit_own_forest,
+    balanced_weights,
+    forest_rows,
+    model_classes,
+    unseen_answers,
+)
 from certifit.checkers.ensemble.forest.certificate import FittedForest, UnseenClaim, certify_forest
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, claimed_tree, leaf_numbers
-from certifit.checkers.fitted import fitted_rows
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
-from certifit.rows import Array, Rows, encode_labels
-from certifit.rows.checks import TableTerms
+from certifit.rows import Array, Rows
 from certifit.rows.labels import class_weight_vector
 
 
@@ -27,18 +32,12 @@ def audit_forest(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     """Check a fitted random forest or extremely randomised trees, ours or scikit-learn's."""
     if isinstance(model, Estimator):
         return audit_own_forest(model, X, y, sample_weight, tol)
-    if model.n_outputs_ != 1:
-        raise DataError(got="a forest of several targets", wanted="one target", fix="Fit one for each target.")
     if model.criterion == "absolute_error":
         raise DataError(got="criterion='absolute_error'", wanted="nodes whose values are means")
-    classes = getattr(model, "classes_", None)
-    terms = TableTerms("numbers" if classes is None else "classes", missing=True)
-    rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
-    if classes is not None:
-        rows = encode_labels(rows, np.asarray(classes)).rows
-    k, w = len(classes) if classes is not None else 0, rows.map(lambda block: block.w)
-    target = rows.map(lambda block: np.asarray(block.y))
-    weight = w * _class_factor(model, target, k)
+    rows = forest_rows(model, X, y, sample_weight)
+    k, w = tuple(map(len, model_classes(model))), rows.map(lambda block: block.w)
+    target = rows.map(lambda block: np.asarray(block.y)).reshape(rows.n_rows, -1)
+    weight = w * _class_factor(model, target)
     even = sample_weight is None and getattr(model, "class_weight", None) in (None, "balanced_subsample")
     draws = partial(_tree_weights, model, target, None if even else weight)
     forest = FittedForest(len(model.estimators_), partial(_claimed, model, k), lambda t: 0, draws, _objective(model))
@@ -48,13 +47,17 @@ def audit_forest(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     )
 
 
-def _class_factor(model: Any, y: Array, k: int) -> Array:
-    """The weight of each row's class (n,), by numbers of rows."""
-    asked = getattr(model, "class_weight", None)
-    if not k or asked is None or (asked == "balanced_subsample" and model.bootstrap):
-        return np.ones(len(y))
-    named = "balanced" if asked == "balanced_subsample" else asked
-    return class_weight_vector(np.asarray(model.classes_), np.bincount(y, minlength=k).astype(float), named)[y]
+def _class_factor(model: Any, y: Array) -> Array:
+    """The weight of each row's classes (n,), by numbers of rows."""
+    asked, kinds, found = getattr(model, "class_weight", None), model_classes(model), np.ones(len(y))
+    if not kinds or asked is None or (isinstance(asked, str) and asked == "balanced_subsample" and model.bootstrap):
+        return found
+    each = [asked] * len(kinds) if isinstance(asked, (str, dict)) else asked
+    for classes, codes, one in zip(kinds, y.T, each, strict=True):
+        named = "balanced" if isinstance(one, str) else one
+        counts = np.bincount(codes, minlength=len(classes)).astype(float)
+        found = found * class_weight_vector(classes, counts, named)[codes]
+    return found
 
 
 def _tree_weights(model: Any, y: Array, weight: Array | None, t: int) -> Array:
@@ -72,13 +75,10 @@ def _tree_weights(model: Any, y: Array, weight: Array | None, t: int) -> Array:
     random = np.random.RandomState(model.estimators_[t].random_state)
     index = random.randint(0, n, draws) if weight is None else random.choice(n, draws, p=weight / weight.sum())
     counts = np.bincount(index, minlength=n).astype(np.float64)
-    if getattr(model, "class_weight", None) == "balanced_subsample":
-        total = np.bincount(y, counts)
-        counts *= (total.sum() / ((total > 0).sum() * np.where(total > 0, total, 1.0)))[y]
-    return counts
+    return balanced_weights(y, counts) if getattr(model, "class_weight", None) == "balanced_subsample" else counts
 
 
-def _claimed(model: Any, k: int, t: int) -> ClaimedTree:
+def _claimed(model: Any, k: tuple[int, ...], t: int) -> ClaimedTree:
     criterion = CRITERIA.get(model.criterion, model.criterion)
     return claimed_tree(model.estimators_[t].tree_, int(model.n_features_in_), criterion, k, np.float32)
 
@@ -94,18 +94,17 @@ def _objective(model: Any) -> float:
     return float(np.mean(found))
 
 
-def _unseen_claim(model: Any, w: Array, k: int) -> UnseenClaim | None:
+def _unseen_claim(model: Any, w: Array, k: tuple[int, ...]) -> UnseenClaim | None:
     name = "oob_decision_function_" if k else "oob_prediction_"
     if not hasattr(model, name) or callable(model.oob_score):
         return None
-    answers = np.asarray(getattr(model, name), np.float64)
-    answers = answers if k else answers.reshape(len(w), 1)
+    answers = unseen_answers(model, k)
     # scikit-learn leaves zeros where no tree has a row out of bag, and averages without weights.
-    answers = np.where((answers.sum(axis=1) == 0)[:, None], np.nan, answers) if k else answers
+    answers = np.where((answers.sum(axis=(1, 2)) == 0)[:, None, None], np.nan, answers) if k else answers
     return UnseenClaim(answers, float(model.oob_score_), None, np.ones(len(w)))
 
 
-def _astray(model: Any, k: int, rows: Rows, most: int = 10) -> str:
+def _astray(model: Any, k: tuple[int, ...], rows: Rows, most: int = 10) -> str:
     """Of how many rows the leaf differs if values are compared as they are, in the first trees."""
     trees = min(most, len(model.estimators_))
     found = 0

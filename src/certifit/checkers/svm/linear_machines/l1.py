@@ -24,7 +24,8 @@ import numpy as np
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, lower_bound, make_feasible
-from certifit.checkers.svm.linear_machines.linear import CLAIM, EPS
+from certifit.checkers.svm.linear_machines.claimed import CLAIM
+from certifit.checkers.svm.linear_machines.linear import EPS
 from certifit.checkers.svm.linear_machines.linear_rows import (
     SLACK_ROUNDING,
     rounding_check,

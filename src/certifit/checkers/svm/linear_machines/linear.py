@@ -26,12 +26,13 @@ that suggests candidates needs to be trusted:
 | slopes, but least squares for as many rows at the kink as there are unknowns | for the hinge, if none suffices |
 | slopes, but the proximal method of multipliers (Rockafellar 1976) near the bend | if still none suffices |
 
-The largest bound counts. Rows are taken about their centre m, which a free intercept makes up for.
+The largest bound counts. Rows are taken about their centre m, which a free intercept makes up for. Of very many rows,
+dual points are sums over blocks (`many_rows`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -40,11 +41,11 @@ import numpy as np
 from scipy.optimize import brentq, lsq_linear
 
 from certifit.checkers.linear_model.coordinates import centre, no_intercept
-from certifit.checkers.plain.best_intercepts import middle_of_best, middle_without_loss
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, is_feasible, make_feasible
 from certifit.checkers.plain.dual_points import lower_bound as bound_of_dual_point
 from certifit.checkers.plain.hinges import PlainHinge, plain_rounded_hinge
+from certifit.checkers.svm.linear_machines.claimed import CLAIM, ClaimedLinearSvm, FittedMachines, ProvedBound
 from certifit.checkers.svm.linear_machines.linear_rows import (
     SLACK_ROUNDING,
     MultiplierTuning,
@@ -57,10 +58,10 @@ from certifit.checkers.svm.linear_machines.linear_rows import (
     weighted_row_sum,
     weights,
 )
+from certifit.checkers.svm.linear_machines.many_rows import ManyRowsCheck, ManyRowsTuning
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Rows
 
-CLAIM = "losses and penalty within gap of their minimum"
 EPS = float(np.finfo(float).eps)
 
 
@@ -74,38 +75,8 @@ class LinearSvmCheckTuning:
     most_columns: int = 4000  # columns beyond which no system is solved
     narrowest: float = 1e-3  # width of the first proximal term, in sizes of a target
     multipliers: MultiplierTuning = field(default_factory=MultiplierTuning)
-
-
-class ClaimedLinearSvm(NamedTuple):
-    """The problem that a model says it has solved."""
-
-    kappa: float  # of the hinge, as e and top
-    e: float
-    top: float
-    C: float
-    rho: float | None  # None: no intercept; 0: a free one
-    epsilon: float | None = None  # None: classes, one against the rest
-    settled: bool = False  # whether, of several best intercepts, the one in the middle is claimed
-
-    @property
-    def hinge(self) -> PlainHinge:
-        return PlainHinge(self.kappa, self.e, self.top)
-
-    def settles(self, values: int, most: int = 50_000_000) -> bool:
-        """Whether several intercepts may be best: free ones, of machines with so many scores at most.
-
-        More scores than `most` are not kept in memory by a fit.
-        """
-        return self.rho == 0 and values <= most
-
-    def best_step(self, kink: Array, s: Array, u: Array) -> float:
-        """How much to add to an intercept to make it the middle of the best ones; `kink` is where losses begin.
-
-        A smooth loss has but one best intercept, unless some cost nothing.
-        """
-        if np.isinf(self.kappa):
-            return middle_of_best(kink, s, u)
-        return middle_without_loss(kink, s, u)
+    most_slacks: int = 500_000  # beyond which dual points are sums over blocks, and nothing is kept row by row
+    many_rows: ManyRowsTuning = field(default_factory=ManyRowsTuning)
 
 
 class SignedSlacks(NamedTuple):
@@ -116,13 +87,6 @@ class SignedSlacks(NamedTuple):
     q: Array
     u: Array
     length: Array  # |x - m| of the row
-
-
-class ProvedBound(NamedTuple):
-    """A lower bound, and how much of the dual point's value was given away to rounding in it."""
-
-    value: float
-    rounding: float
 
 
 class LinearDualPoint(NamedTuple):
@@ -145,31 +109,75 @@ def certify(
 
     y are class numbers or numbers, w include class weights; `dual` (k, n) is Σ s a of each row's slacks.
     """
+    tuning = tuning or LinearSvmCheckTuning()
     m = centre(rows) if claimed.rho == 0 else np.zeros(rows.n_features)
     b = intercept + coef @ m
+    fitted = FittedMachines(claimed, coef, b, m, rows)
+    many = dual is None and fitted.slacks > tuning.most_slacks
+    judged = _judge_by_sums(fitted, tol, tuning) if many else _judge_by_rows(fitted, tol, dual, tuning)
+    objective, rounding = float(judged.value.sum()), float((judged.rounding + judged.given_away).sum())
     checks = (no_intercept(b),) if claimed.rho is None else ()
+    checks = (*checks, rounding_check(rounding, objective, coef))
+    if fitted.settled:
+        checks = (*checks, Check("intercepts off the middle of the best ones by, relative", judged.aside, 1e-6))
+    return Certificate(
+        "optimal",
+        CLAIM,
+        objective,
+        float(np.minimum(judged.bound, judged.value).sum()),
+        tol,
+        (tol + 1e-12) * objective + rounding,
+        checks,
+        scale=max(objective, float(judged.at_zero.sum())),
+        parameter_error=coefficient_error(coef, judged.value + judged.rounding - judged.bound, claimed.rho),
+    )
+
+
+class JudgedMachines(NamedTuple):
+    """What is known of each machine (k,)."""
+
+    value: Array
+    rounding: Array  # of the value
+    at_zero: Array  # losses where all parameters are 0
+    bound: Array
+    given_away: Array  # to rounding, in the bound
+    aside: float  # how far intercepts are from the middle of the best ones
+
+
+def _judge_by_rows(
+    fitted: FittedMachines, tol: float, dual: Array | None, tuning: LinearSvmCheckTuning
+) -> JudgedMachines:
+    """Dual points are kept row by row."""
+    found, aside = [], 0.0
+    for c, machine in enumerate(_machines(fitted, tuning)):
+        stored = [] if dual is None else [machine.at.s * np.tile(dual[c], fitted.slacks // fitted.rows.n_rows)]
+        proved = machine.lower_bound(stored, tol * machine.objective)
+        found.append((machine.objective, machine.rounding, machine.objective_at_zero, *proved))
+        aside = float(np.maximum(aside, machine.aside)) if fitted.settled else 0.0
+    value, rounding, at_zero, bound, given_away = np.array(found).T
+    return JudgedMachines(value, rounding, at_zero, bound, given_away, aside)
+
+
+def _judge_by_sums(fitted: FittedMachines, tol: float, tuning: LinearSvmCheckTuning) -> JudgedMachines:
+    """Dual points are sums over blocks of rows; scores are kept where the middle of best intercepts is claimed."""
+    check = ManyRowsCheck(fitted, tuning.many_rows)
+    widths = check.widths()
+    at = check.costs(widths)
+    value = at.loss + check.penalty
+    proved = np.array(check.bounds(tol * value, at, widths))
+    aside = [machine.aside for machine in _machines(fitted, tuning)] if fitted.settled else [0.0]
+    rounding = at.rounding + 8 * EPS * np.abs(value)
+    return JudgedMachines(value, rounding, at.loss_at_zero, proved[:, 0], proved[:, 1], float(np.max(aside)))
+
+
+def _machines(fitted: FittedMachines, tuning: LinearSvmCheckTuning) -> Iterator[_MachineCheck]:
+    """One machine after another, with the slacks of all rows."""
+    claimed, coef, b, m, rows = fitted
     eta = rows.map(partial(scores_and_lengths, coef, b, m))
     y, w = rows.map(targets), rows.map(weights)
-    objective = bound = rounding = scale = 0.0
-    gaps, aside = np.zeros(len(coef)), 0.0
     for c in range(len(coef)):
         at = _slacks(eta[:, c], eta[:, -1], y, w, claimed, c if len(coef) > 1 else 1)
-        machine = _MachineCheck(claimed, at, coef[c], b[c], m, rows, tuning or LinearSvmCheckTuning())
-        stored = [] if dual is None else [at.s * np.tile(dual[c], len(at.s) // rows.n_rows)]
-        value, off = machine.objective, machine.rounding
-        proved = machine.lower_bound(stored, tol * value)
-        objective, bound = objective + value, bound + min(proved.value, value)
-        rounding, scale = rounding + off + proved.rounding, scale + machine.objective_at_zero
-        gaps[c] = value + off - proved.value
-        aside = float(np.maximum(aside, machine.aside)) if claimed.settled else 0.0
-    checks = (*checks, rounding_check(rounding, objective, coef))
-    if claimed.settled and claimed.settles(len(coef) * rows.n_rows):
-        checks = (*checks, Check("intercepts off the middle of the best ones by, relative", aside, 1e-6))
-    limit = (tol + 1e-12) * objective + rounding
-    error = coefficient_error(coef, gaps, claimed.rho)
-    return Certificate(
-        "optimal", CLAIM, objective, bound, tol, limit, checks, scale=max(objective, scale), parameter_error=error
-    )
+        yield _MachineCheck(claimed, at, coef[c], b[c], m, rows, tuning)
 
 
 def _slacks(eta: Array, length: Array, y: Array, w: Array, claimed: ClaimedLinearSvm, code: int) -> SignedSlacks:
@@ -267,7 +275,8 @@ class _MachineCheck:
             mass=np.array(a.sum()),
         )
         found = bound_of_dual_point(sums, DualPenalty(0.0, 1.0, claimed.rho), len(a))
-        exact = sums.gain - 0.5 * square**2 - (float(sums.balance) ** 2 / (2 * claimed.rho) if claimed.rho else 0.0)
+        exact = sums.gain - 0.5 * square * square  # a power of a float would raise where it overflows
+        exact -= float(np.square(sums.balance)) / (2 * claimed.rho) if claimed.rho else 0.0
         return ProvedBound(found, max(0.0, exact - found)) if found > 0 else ProvedBound(0.0, 0.0)
 
     def _softness(self, a: Array) -> float:
@@ -281,7 +290,7 @@ class _MachineCheck:
         linear, rho = float((a * (self.at.q + self.claimed.e)).sum()), self.claimed.rho
         square = float(v @ v) + 2 * self._softness(a)
         if rho:
-            square += float((a * self.at.s).sum()) ** 2 / rho
+            square += float(np.square((a * self.at.s).sum())) / rho
         if not (linear > 0 and np.isfinite(square)):
             return 0.0
         most = 1.0 if np.isfinite(self.claimed.top) or square <= 0 else np.inf

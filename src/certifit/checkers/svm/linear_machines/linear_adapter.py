@@ -19,7 +19,7 @@ from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.svm import joint_linear
 from certifit.checkers.svm.joint import ClaimedJointSvm
 from certifit.checkers.svm.linear_machines import l1, linear
-from certifit.checkers.svm.linear_machines.linear import ClaimedLinearSvm
+from certifit.checkers.svm.linear_machines.claimed import ClaimedLinearSvm
 from certifit.core import Certificate, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, apply_class_weight, encode_labels

@@ -117,7 +117,7 @@ def minimise_by_newton(
         g = objective.gradient(theta, dual)
         if gradient_worth(g, objective.G, theta) <= 0.01 * tol:
             break
-        step = -_solve(objective.hessian(dual), g.ravel()).reshape(theta.shape)
+        step = -solve_scaled(objective.hessian(dual), g.ravel()).reshape(theta.shape)
         slope, t = float(np.vdot(g, step)), 1.0
         trial = objective.value_and_dual(theta + step)
         while trial[0] > value + 1e-4 * t * slope and t > tuning.shortest:
@@ -136,7 +136,8 @@ def gradient_worth(gradient: Array, G: Array, theta: Array) -> float:
     return 0.5 * float((gradient[..., held] ** 2 / G[held]).sum()) + float(free.sum())
 
 
-def _solve(H: Array, g: Array) -> Array:
+def solve_scaled(H: Array, g: Array) -> Array:
+    """H⁻¹g (d1,) of a positive definite H, scaled to a unit diagonal; by least squares where it is singular."""
     scale = 1 / np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
     scaled = H * scale * scale[:, None]
     try:

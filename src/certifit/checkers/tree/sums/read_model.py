@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,12 +131,14 @@ def _read_boosted(model: Any) -> TreeSum:
 
 def _read_shapes(model: Any) -> TreeSum:
     """Our own additive models."""
-    d = int(model.n_features_in_)
-    trees = tuple(
-        tree_of_steps(j, np.asarray(shape.thresholds), np.asarray(shape.values), float(shape.missing), d)
-        for j, shape in enumerate(model.shape_functions_)
-    )
-    return TreeSum(trees, np.array([float(model.intercept_)]), d)
+    d, intercept = int(model.n_features_in_), np.atleast_1d(np.asarray(model.intercept_, np.float64))
+    machines = model.shape_functions_ if np.ndim(model.intercept_) else [model.shape_functions_]
+    trees = []
+    for c, shapes in enumerate(machines):
+        for j, shape in enumerate(shapes):
+            tree = tree_of_steps(j, np.asarray(shape.thresholds), np.asarray(shape.values), float(shape.missing), d)
+            trees.append(replace(tree, score=c))
+    return TreeSum(tuple(trees), intercept, d)
 
 
 def read_ebm(model: Any) -> TreeSum:

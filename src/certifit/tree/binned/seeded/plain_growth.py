@@ -1,4 +1,4 @@
-"""Growing all trees of a small forest together, a level at a time, by operations on whole arrays.
+"""Growing the trees of a small table together, a level at a time, by operations on whole arrays.
 
 Nothing has to be compiled for it. Sums are whole numbers and what is random follows from the keys of nodes, so that
 the trees have the same bits as those of the compiled loops (`growth_loops`), whose rules these are.
@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.ensemble.forest.candidate_loops import (
+from certifit.numerics.compiled.random_bits import random_bits_of_pairs
+from certifit.rows import Array
+from certifit.tree.binned.seeded.candidate_loops import (
     FIELD,
     FIELD_BITS,
     GINI,
@@ -19,14 +21,13 @@ from certifit.ensemble.forest.candidate_loops import (
     MANY,
     MISSING,
     PACKED,
+    SEVERAL,
     SQUARED,
     WEIGHT_BITS,
 )
-from certifit.ensemble.forest.growing import ForestPlan, WholeTargets, whole_targets
-from certifit.ensemble.forest.growth_loops import CodedTable
-from certifit.ensemble.forest.plain_nodes import LevelNodes, LevelRows, trees_of_levels
-from certifit.numerics.compiled.random_bits import random_bits_of_pairs
-from certifit.rows import Array
+from certifit.tree.binned.seeded.growing import GrowthPlan, WholeTargets, whole_targets
+from certifit.tree.binned.seeded.growth_loops import CodedTable
+from certifit.tree.binned.seeded.plain_nodes import LevelNodes, LevelRows, trees_of_levels
 from certifit.tree.fitted_tree import Tree
 
 
@@ -55,24 +56,25 @@ class CodeRuns(NamedTuple):
     rows: Array  # (u,)
 
 
-def can_grow_together(plan: ForestPlan, weights: list[Array]) -> bool:
+def can_grow_together(plan: GrowthPlan, weights: list[Array]) -> bool:
     """Whether the scores of these trees are such that both ways to grow them give the same bits."""
     usual = plan.most_leaves is None and plan.decrease <= 0 and not plan.table.monotone.any()
     # Sums of squares of many classes are exact up to here, in whatever order they are added.
-    exact = plan.classes <= 2 or all((w == np.rint(w)).all() and w.sum() < 2**26 for w in weights)
+    alike = plan.targets > 1 or max(plan.classes, default=1) <= 2
+    exact = alike or all((w == np.rint(w)).all() and w.sum() < 2**26 for w in weights)
     return usual and plan.score in (GINI, SQUARED) and exact
 
 
-def grow_together(plan: ForestPlan, weights: list[Array], seeds: Array) -> list[Tree]:
+def grow_together(plan: GrowthPlan, weights: list[Array], seeds: Array) -> list[Tree]:
     """Grow a tree for each seed, on the rows of positive weight (n,)."""
     row = [np.flatnonzero(w > 0) for w in weights]
     w = [weight[r].astype(np.float64) for weight, r in zip(weights, row, strict=True)]
-    targets = [whole_targets(plan, plan.table.y[r], own) for r, own in zip(row, w, strict=True)]
+    targets = [whole_targets(plan, plan.table.y[:, r], own) for r, own in zip(row, w, strict=True)]
     shares = zip(w, targets, strict=True)
     leaf_weight = np.array([plan.leaf_share * float(own.sum()) / t.weight_unit for own, t in shares])
     rows = LevelRows(
         np.repeat(np.arange(len(seeds)), [*map(len, row)]), np.concatenate(row), np.concatenate(w),
-        np.concatenate([_channels(t, plan.classes) for t in targets], axis=1),
+        np.concatenate([_channels(plan, t) for t in targets], axis=1),
     )  # fmt: skip
     tree, key, depth, levels = np.arange(len(seeds)), np.asarray(seeds).astype(np.uint64), 0, []
     while len(key):
@@ -88,13 +90,15 @@ def grow_together(plan: ForestPlan, weights: list[Array], seeds: Array) -> list[
     return trees_of_levels(levels, plan, len(seeds))
 
 
-def _channels(targets: WholeTargets, classes: int) -> Array:
-    """What each row adds to the sums of its node (c, m): weights of classes, or an amount and a weight."""
+def _channels(plan: GrowthPlan, targets: WholeTargets) -> Array:
+    """What each row adds to the sums of its node (c, m): weights of classes, or else amounts and a weight."""
     a = targets.a
+    if targets.form == SEVERAL:
+        return np.vstack([targets.channels.T, targets.b])
     if targets.form == PACKED:
         return np.stack([a & FIELD_BITS, (a >> FIELD) & FIELD_BITS])
     if targets.form == MANY:
-        return np.where(a >> LABEL == np.arange(classes)[:, None], a & WEIGHT_BITS, 0)
+        return np.where(a >> LABEL == np.arange(plan.classes[0])[:, None], a & WEIGHT_BITS, 0)
     return np.stack([a, targets.b])
 
 
@@ -120,16 +124,16 @@ def _children_rows(rows: LevelRows, inner: Array, left: Array) -> LevelRows:
     return LevelRows(child[kept], rows.row[kept], rows.w[kept], rows.sums[:, kept])
 
 
-def _best_splits(plan: ForestPlan, rows: LevelRows, key: Array, leaf_weight: Array, depth: int) -> LevelSplits:
+def _best_splits(plan: GrowthPlan, rows: LevelRows, key: Array, leaf_weight: Array, depth: int) -> LevelSplits:
     """The best splits of all nodes of a level."""
     N, rules = len(key), plan.rules
     found = LevelSplits(np.full(N, -1), np.zeros(N, np.int64), np.zeros(N, bool), np.zeros(N, bool))
     count = np.bincount(rows.node, minlength=N)
     first = np.cumsum(count) - count
     total = np.add.reduceat(rows.sums, first, axis=1)
-    weight = (total.sum(axis=0) if plan.classes else total[1]).astype(np.float64)
-    y = plan.table.y[rows.row]
-    pure = np.minimum.reduceat(y, first) == np.maximum.reduceat(y, first)
+    weight = _weight(plan, total)
+    y = plan.table.y[:, rows.row]
+    pure = (np.minimum.reduceat(y, first, axis=1) == np.maximum.reduceat(y, first, axis=1)).all(axis=0)
     ready = ~pure & (count >= max(rules.split_rows, 2 * plan.leaf_rows)) & (weight >= 2 * leaf_weight)
     if depth >= rules.depth or not ready.any():
         return found
@@ -193,7 +197,7 @@ def _drawn_borders(table: CodedTable, runs: CodeRuns, key: Array, column: Array)
 
 
 def _chosen(
-    plan: ForestPlan, runs: CodeRuns, found: LevelSplits, pairs: tuple[Array, Array, Array], whole: tuple[Array, ...]
+    plan: GrowthPlan, runs: CodeRuns, found: LevelSplits, pairs: tuple[Array, Array, Array], whole: tuple[Array, ...]
 ) -> LevelSplits:
     """The best candidate of each node: of equal ones the lowest column's, then with missing values on the right."""
     (node, column, drawn), (total, weight, count, leaf_weight) = pairs, whole
@@ -210,16 +214,13 @@ def _chosen(
     left, rows = (_running(x, begin, end, at, side) for x in (runs.sums, runs.rows))
     here = node[runs.pair[at]]
     right = total[:, here] - left
-    if plan.classes:
-        weight_left = left.sum(axis=0).astype(np.float64)
-    else:
-        weight_left = left[1].astype(np.float64)
+    weight_left = _weight(plan, left)
     kept = (rows >= plan.leaf_rows) & (count[here] - rows >= plan.leaf_rows)
     kept &= (weight_left >= leaf_weight[here]) & (weight[here] - weight_left >= leaf_weight[here])
     if not kept.any():
         return found
     at, side, here, left, right = at[kept], side[kept], here[kept], left[:, kept], right[:, kept]
-    score = _side_score(plan.score, left) + _side_score(plan.score, right)
+    score = _side_score(plan, left) + _side_score(plan, right)
     starts = np.flatnonzero(np.append(True, here[1:] != here[:-1]))
     best = np.repeat(np.maximum.reduceat(score, starts), np.diff(np.append(starts, len(here))))
     first = np.flatnonzero(score == best)
@@ -244,12 +245,16 @@ def _running(x: Array, begin: Array, end: Array, at: Array, side: Array) -> Arra
     return below[..., at] - below[..., begin[at]] + x[..., begin[at]] + side * x[..., end[at]]
 
 
-def _side_score(score: int, sums: Array) -> Array:
+def _weight(plan: GrowthPlan, sums: Array) -> Array:
+    """The weight of rows that add up to these sums (c, m): of one target's classes all of them, else the last."""
+    found = sums.sum(axis=0) if plan.classes and plan.targets == 1 else sums[-1]
+    return found.astype(np.float64)
+
+
+def _side_score(plan: GrowthPlan, sums: Array) -> Array:
     """The score of one child of each candidate (c, m): the larger, the purer."""
-    a, *rest = sums.astype(np.float64)
-    if score == SQUARED:
-        return a * a / rest[0]
-    squares, weight = a * a, a
-    for b in rest:
-        squares, weight = squares + b * b, weight + b
-    return squares / weight
+    parts = sums if plan.classes and plan.targets == 1 else sums[:-1]
+    squares = np.zeros(sums.shape[1])
+    for a in parts.astype(np.float64):
+        squares += a * a
+    return squares / _weight(plan, sums)

@@ -13,7 +13,7 @@ from certifit.core.watch import Watch
 from certifit.exceptions import NotANumberError
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.training import NetworkRows, full_slopes
+from certifit.neural_network.training.slopes import NetworkRows, full_slopes
 from certifit.rows import Array
 
 

@@ -1,8 +1,9 @@
 """The compiled loops that score the splits of a node along one column, from codes of one byte.
 
 A column of a node becomes a short list of its codes, ascending: what the rows of each code add up to, in whole
-numbers. Small nodes are sorted, large ones counted. Targets come in three forms: two classes packed in one number, a
-pair of numbers (sums and weights of amounts; two classes of large weight), or many classes.
+numbers. Small nodes are sorted, large ones counted. Targets come in four forms: two classes packed in one number, a
+pair of numbers (sums and weights of amounts; two classes of large weight), many classes, or several targets at once,
+whose sums are kept channel by channel.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from certifit.numerics.compiled.compiling import called_by_loops
 from certifit.rows import Array
 
 GINI, ENTROPY, SQUARED, POISSON = 0, 1, 2, 3
-PACKED, PAIR, MANY = 0, 1, 2  # the forms of targets
+PACKED, PAIR, MANY, SEVERAL = 0, 1, 2, 3  # the forms of targets
 MISSING = 255  # the code of a missing value
 FIELD = 21  # bits of each of the three numbers of PACKED: weight of class 0, of class 1, number of rows
 LABEL = 40  # in MANY, a row is its label << 40 | its weight
@@ -29,8 +30,8 @@ class TreeRows(NamedTuple):
     """The rows of a tree, rearranged while it grows: a node is a run of them."""
 
     row: Array  # (m,) uint32: number in the table; without a sign, indexing is quicker
-    a: Array  # (m,) int64: PACKED: all; PAIR: first sum; MANY: label and weight
-    b: Array  # (m,) int64: PAIR: second sum; else empty
+    a: Array  # (m,) int64: PACKED: all; PAIR: first sum; MANY: label and weight; SEVERAL: 0
+    b: Array  # (m,) int64: PAIR: second sum; SEVERAL: weight; else empty
     spare_row: Array  # (m,) scratch, as those above
     spare_a: Array
     spare_b: Array
@@ -45,19 +46,28 @@ class CodeList(NamedTuple):
     rows: Array  # (256,) int64
     table: Array  # (1024,) int64: sums by code; 0 between uses
     entry: Array  # uint64: MANY: code << 56 | label << 40 | weight
-    counts: Array  # (256 k,) int64: MANY: weight by code and class; 0 between uses
+    counts: Array  # (256 k,) int64: MANY: weight by code and class; SEVERAL: sums by code; 0 between uses
     left: Array  # (k,) float64: MANY: weight of each class on the left
     right: Array  # (k,) float64
+
+
+class TargetChannels(NamedTuple):
+    """What rows add to the channels of several targets: weights of their classes, or amounts; else nothing."""
+
+    rows: Array  # (n, c) int64
+    total: Array  # (c,) int64: of the node in hand
+    left: Array  # (c,) int64: scratch
 
 
 class SplitTerms(NamedTuple):
     """What a split must satisfy, and how it is scored."""
 
     score: int  # GINI, ENTROPY, SQUARED or POISSON
-    form: int  # PACKED, PAIR or MANY
+    form: int  # PACKED, PAIR, MANY or SEVERAL
     classes: int  # of MANY
     leaf_rows: int  # fewest rows of a child
     leaf_weight: float  # least weight of a child, in units
+    targets: int
 
 
 class GrowingNode(NamedTuple):
@@ -344,3 +354,91 @@ def _log_score(left, right, weight, rest):
     for c in range(len(left)):
         found += _log_term(left[c]) + _log_term(right[c])
     return found
+
+
+# Several targets ------------------------------------------------------------------------------------------------
+
+
+@called_by_loops
+def add_channels(codes, rows, channels, node, counts):
+    """Add what the rows of a node put into each channel to the sums of their codes."""
+    c = len(channels.total)
+    for i in range(node.start, node.end):
+        r = rows.row[i]
+        at = np.int64(codes[r]) * c
+        for k in range(c):
+            counts[at + k] += channels.rows[r, k]
+
+
+@called_by_loops
+def best_of_channels(found, m, terms, node, channels, drawn):
+    """Return the best split along a column from the list of its codes and the channels' sums, which become 0."""
+    code, counts, left, c = found.code, found.counts, channels.left, len(channels.total)
+    with_missing = code[m - 1] == MISSING
+    known = m - 1 if with_missing else m
+    best, border, side = -np.inf, -1, False
+    for missing_left in range(2 if with_missing else 1):
+        weight, rows = 0, 0
+        for k in range(c):
+            left[k] = counts[MISSING * c + k] if missing_left else 0
+        if missing_left:
+            weight, rows = found.b[m - 1], found.rows[m - 1]
+        for p in range(known if with_missing and not missing_left else known - 1):
+            weight += found.b[p]
+            rows += found.rows[p]
+            for k in range(c):
+                left[k] += counts[code[p] * c + k]
+            if drawn >= 0 and p + 1 < known and not code[p] <= drawn < code[p + 1]:
+                continue
+            if rows < terms.leaf_rows or node.rows - rows < terms.leaf_rows:
+                continue
+            rest = node.weight - weight
+            if weight < terms.leaf_weight or rest < terms.leaf_weight:
+                continue
+            value = _channels_score(terms, channels, float(weight), rest)
+            if value > best:
+                best, side = value, missing_left == 1
+                border = 254 if p + 1 == known else drawn if drawn >= 0 else (code[p] + code[p + 1] - 1) // 2
+    for p in range(m):
+        for k in range(c):
+            counts[code[p] * c + k] = 0
+    return CodeSplit(best, border, side, True, with_missing)
+
+
+@called_by_loops
+def _channels_score(terms, channels, weight, rest):
+    """Return the score of two children by the channels' sums on the left and in all."""
+    one, two = 0.0, 0.0
+    for k in range(len(channels.left)):
+        a, b = float(channels.left[k]), float(channels.total[k] - channels.left[k])
+        if terms.score == POISSON:
+            if a <= 0 or b <= 0:
+                return -np.inf
+            one += a * math.log(a / weight)
+            two += b * math.log(b / rest)
+        elif terms.score == ENTROPY:
+            one += _log_term(a)
+            two += _log_term(b)
+        else:
+            one += a * a
+            two += b * b
+    if terms.score == POISSON:
+        return one + two
+    if terms.score == ENTROPY:
+        return one + two - terms.targets * (_log_term(weight) + _log_term(rest))
+    return one / weight + two / rest
+
+
+@called_by_loops
+def whole_channels_score(terms, channels, weight):
+    """Return the score of a node of several targets that is not split."""
+    found = 0.0
+    for k in range(len(channels.total)):
+        a = float(channels.total[k])
+        if terms.score == POISSON:
+            found += a * math.log(a / weight) if a > 0 else 0.0
+        else:
+            found += _log_term(a) if terms.score == ENTROPY else a * a
+    if terms.score == POISSON:
+        return found
+    return found - terms.targets * _log_term(weight) if terms.score == ENTROPY else found / weight

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from certifit.ensemble.forest.candidate_loops import ENTROPY, GINI, POISSON
 from certifit.numerics.compiled.compiling import called_from_python
+from certifit.tree.binned.seeded.candidate_loops import ENTROPY, GINI, POISSON
 
 
 @called_from_python

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from certifit.rows import Array
+from certifit.tree.binned.seeded.growing import GrowthPlan, joined_measures
 from certifit.tree.fitted_tree import Tree
-
-if TYPE_CHECKING:
-    from certifit.ensemble.forest.growing import ForestPlan
 
 
 class LevelRows(NamedTuple):
@@ -41,49 +39,59 @@ class LevelMeasures(NamedTuple):
     spread: Array  # (N,) sums of squares from the mean; 0 for classes
 
 
-def trees_of_levels(levels: list[tuple[LevelNodes, LevelRows]], plan: ForestPlan, trees: int) -> list[Tree]:
+def trees_of_levels(levels: list[tuple[LevelNodes, LevelRows]], plan: GrowthPlan, trees: int) -> list[Tree]:
     """The trees, each in preorder."""
-    measures: list[LevelMeasures] = []
     sizes: list[Array] = []
-    for nodes, rows in reversed(levels):  # children before their parents
+    for nodes, _ in reversed(levels):  # children before their parents
         inner = nodes.column >= 0
-        found = _class_measures(rows, plan) if plan.classes else _amount_measures(rows, plan)
         size = np.ones(len(inner), np.int64)
         if inner.any():
-            _join_children(found, measures[-1], inner, bool(plan.classes))
             size[inner] += sizes[-1][0::2] + sizes[-1][1::2]
-        measures.append(found)
         sizes.append(size)
     place, left, right = _preorder([nodes.column >= 0 for nodes, _ in levels], sizes[::-1])
     parts = zip(*(nodes for nodes, _ in levels), strict=True)
     tree, column, threshold, missing, count = map(np.concatenate, parts)
-    total, value, spread = map(np.concatenate, zip(*measures[::-1], strict=True))
+    measures = joined_measures(plan, [_measured(levels, plan, t) for t in range(plan.targets)])
     order = np.lexsort((place, tree))
     ends = np.searchsorted(tree[order], np.arange(trees + 1))
-    value, impurity = _published(total, value, spread, bool(plan.classes))
-    kind = np.array([max(plan.classes, 1)])
+    kind = np.array(plan.classes or (1,) * plan.targets)
     found_trees = []
     for start, stop in pairwise(ends):
         k = order[start:stop]
         found_trees.append(
             Tree(
                 left[k].astype(np.int32), right[k].astype(np.int32), column[k].astype(np.int32), threshold[k],
-                missing[k], impurity[k], count[k].astype(np.int32), total[k], value[k][:, None],
+                missing[k], measures.impurity[k], count[k].astype(np.int32), measures.weight[k], measures.value[k],
                 len(plan.table.codes), kind.copy(),
             )
         )  # fmt: skip
     return found_trees
 
 
-def _class_measures(rows: LevelRows, plan: ForestPlan) -> LevelMeasures:
-    N, k = int(rows.node[-1]) + 1, plan.classes
-    label = plan.table.y[rows.row].astype(np.int64)
+def _measured(
+    levels: list[tuple[LevelNodes, LevelRows]], plan: GrowthPlan, target: int
+) -> tuple[Array, Array, Array]:
+    """Weights, values and impurities of a target in all nodes, level by level."""
+    measures: list[LevelMeasures] = []
+    for nodes, rows in reversed(levels):  # children before their parents
+        found = _class_measures(rows, plan, target) if plan.classes else _amount_measures(rows, plan, target)
+        inner = nodes.column >= 0
+        if inner.any():
+            _join_children(found, measures[-1], inner, bool(plan.classes))
+        measures.append(found)
+    total, value, spread = map(np.concatenate, zip(*measures[::-1], strict=True))
+    return total, *_published(total, value, spread, bool(plan.classes))
+
+
+def _class_measures(rows: LevelRows, plan: GrowthPlan, target: int) -> LevelMeasures:
+    N, k = int(rows.node[-1]) + 1, plan.classes[target]
+    label = plan.table.y[target, rows.row].astype(np.int64)
     value = np.bincount(rows.node * k + label, rows.w, N * k).reshape(N, k)
     return LevelMeasures(np.zeros(N), value, np.zeros(N))
 
 
-def _amount_measures(rows: LevelRows, plan: ForestPlan) -> LevelMeasures:
-    node, w, y = rows.node, rows.w, plan.table.y[rows.row]
+def _amount_measures(rows: LevelRows, plan: GrowthPlan, target: int) -> LevelMeasures:
+    node, w, y = rows.node, rows.w, plan.table.y[target, rows.row]
     N = int(node[-1]) + 1
     first = y[np.searchsorted(node, np.arange(N))]
     total = np.bincount(node, w, N)

@@ -1,4 +1,4 @@
-"""The compiled loop that grows a whole tree of a forest from codes of one byte, depth first, without the interpreter.
+"""The compiled loop that grows a whole tree from codes of one byte, depth first, without the interpreter.
 
 Each node looks at columns in an order that its own key decides (a shuffle that is undone afterwards), so that anyone
 can say later which columns it was allowed to see. Columns that are constant in a node are constant below it too, and
@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.ensemble.forest.candidate_loops import (
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.random_bits import random_bits
+from certifit.rows import Array
+from certifit.tree.binned.seeded.candidate_loops import (
     ENTROPY,
     FIELD,
     FIELD_BITS,
@@ -22,34 +25,36 @@ from certifit.ensemble.forest.candidate_loops import (
     MISSING,
     PACKED,
     POISSON,
+    SEVERAL,
     SQUARED,
     WEIGHT_BITS,
     CodeList,
     CodeSplit,
     GrowingNode,
     SplitTerms,
+    TargetChannels,
     TreeRows,
+    add_channels,
+    best_of_channels,
     best_of_entries,
     best_of_list,
     list_codes,
     list_entries,
+    whole_channels_score,
 )
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
-from certifit.numerics.compiled.random_bits import random_bits
-from certifit.rows import Array
 
 
 class CodedTable(NamedTuple):
-    """The table that all trees of a forest share."""
+    """The table that all trees share."""
 
     codes: Array  # (d, n) uint8: a column that a node looks at stays in the cache
-    y: Array  # (n,) float64: amounts, or class numbers
+    y: Array  # (t, n) float64: amounts, or class numbers, of every target
     first: Array  # (d + 1,) where the borders of each column begin
     borders: Array  # float64, those of one column after another: code <= k exactly where x <= border k
     monotone: Array  # (d,) int8: -1, 0 or 1
 
 
-class ForestRules(NamedTuple):
+class CodeRules(NamedTuple):
     """By which rules a tree grows."""
 
     columns: int  # how many columns each node looks at
@@ -98,15 +103,16 @@ class Growth(NamedTuple):
     table: CodedTable
     rows: TreeRows
     terms: SplitTerms
-    rules: ForestRules
+    rules: CodeRules
     found: CodeList
     columns: ColumnOrder
     totals: Array  # (k,) float64: weight of each class of the node in hand
+    channels: TargetChannels
 
 
 @called_by_loops
 def growing_node(growth, start, end, key, depth, limits):
-    """Return a node with what its rows add up to; for many classes also fill in the weight of each."""
+    """Return a node with what its rows add up to; of many classes or several targets also fill in each one's sum."""
     rows, terms, totals = growth.rows, growth.terms, growth.totals
     a, b, weight = 0, 0, 0
     if terms.form == PACKED:
@@ -126,16 +132,22 @@ def growing_node(growth, start, end, key, depth, limits):
             a += rows.a[i]
             b += rows.b[i]
         weight = a + b if terms.score < SQUARED else b
+        total, each = growth.channels.total, growth.channels.rows
+        for k in range(len(total)):
+            total[k] = 0
+            for i in range(start, end):
+                total[k] += each[rows.row[i], k]
     return GrowingNode(start, end, key, depth, end - start, a, b, float(weight), limits[0], limits[1])
 
 
 @called_by_loops
 def _is_pure(table, rows, start, end):
-    """Whether a node's rows have one and the same target."""
-    first = table.y[rows.row[start]]
-    for i in range(start + 1, end):  # noqa: SIM110 (a loop that Numba compiles)
-        if table.y[rows.row[i]] != first:
-            return False
+    """Whether a node's rows have the same targets."""
+    for y in table.y:
+        first = y[rows.row[start]]
+        for i in range(start + 1, end):
+            if y[rows.row[i]] != first:
+                return False
     return True
 
 
@@ -172,6 +184,11 @@ def _best_along(growth, node, j):
     if growth.rules.drawn:
         last = m - 2 if found.code[m - 1] == MISSING else m - 1
         drawn = _drawn_border(table, j, node.key, found.code[0], found.code[last]) if last > 0 else 254
+    if terms.form == SEVERAL:
+        if m < 2:
+            return CodeSplit(-np.inf, -1, False, False, found.code[0] == MISSING)
+        add_channels(table.codes[j], rows, growth.channels, node, found.counts)
+        return best_of_channels(found, m, terms, node, growth.channels, drawn)
     return best_of_list(found, m, terms, node, drawn, table.monotone[j])
 
 
@@ -237,6 +254,8 @@ def whole_score(growth, node):
     """Return the score of a node that is not split."""
     terms, totals = growth.terms, growth.totals
     a, b = float(node.a), float(node.b)
+    if terms.form == SEVERAL:
+        return whole_channels_score(terms, growth.channels, node.weight)
     if terms.form == MANY:
         found = 0.0
         for c in range(len(totals)):

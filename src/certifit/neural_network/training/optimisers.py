@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from certifit.neural_network.optimiser_loops import AdamRates, MomentumRates, adam_step, momentum_step
+from certifit.neural_network.training.optimiser_loops import AdamRates, MomentumRates, adam_step, momentum_step
 from certifit.rows import Array
 
 

@@ -6,18 +6,21 @@ their sums are added pairwise in one order. So any number of threads gives the s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
 from certifit.exceptions import NotANumberError
+from certifit.files.rows_on_disk import arrays_on_disk
+from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
 from certifit.numerics.compiled.workers import Workers
-from certifit.rows import Array, Matrix, Sums, thread_count
+from certifit.rows import Array, Matrix, Rows, Sums, thread_count
 from certifit.rows.threads import parallel_sum
 
 
@@ -29,26 +32,95 @@ class TrainingTuning:
     most_chunks: int = 8
     least_work: float = 4e6  # multiplications of a minibatch below which one chunk is faster
     block_entries: int = 1 << 18  # numbers in the widest layer for a chunk of a full pass
+    piece_entries: int = 1 << 22  # numbers of rows read at a time of a table on disk
 
 
 @dataclass(frozen=True)
 class NetworkRows:
-    """Rows to learn from, in memory."""
+    """Rows to learn from, in memory or in a temporary file, which may be larger than memory."""
 
-    X: Matrix  # (n, d), dense or CSR
-    Y: Array  # (n, k) targets, as wide as the network's scores
+    X: Matrix  # (n, d), dense or CSR; a memory map where it is on disk
+    Y: Array  # (n, k) targets, as wide as the network's scores; likewise
     w: Array  # (n,) positive weights
+
+    @property
+    def columns(self) -> int:
+        return int(self.X.shape[1])
 
     def take(self, index: Array | slice) -> NetworkRows:
         return NetworkRows(self.X[index], self.Y[index], self.w[index])
+
+    def part(self, index: Array) -> NetworkRows:
+        """The rows with these numbers, which ascend; of a table on disk, on disk too."""
+        if not isinstance(self.X, np.memmap):
+            return self.take(index)
+        step = max(1, TrainingTuning().piece_entries // self.columns)
+        pieces = (self.take(index[k : k + step]) for k in range(0, len(index), step))
+        return NetworkRows(*arrays_on_disk((piece.X, piece.Y, piece.w) for piece in pieces))
+
+    def pieces(self) -> Iterator[NetworkRows]:
+        """All rows in order, some at a time."""
+        step = max(1, TrainingTuning().piece_entries // self.columns)
+        return (self.take(slice(k, k + step)) for k in range(0, len(self), step))
 
     def __len__(self) -> int:
         return len(self.w)
 
 
+class MinibatchRows(Protocol):
+    """Rows to learn from, wherever they are."""
+
+    @property
+    def w(self) -> Array: ...
+
+    @property
+    def columns(self) -> int: ...
+
+    def take(self, index: Array) -> NetworkRows: ...
+
+    def __len__(self) -> int: ...
+
+
+def rows_at_hand(rows: Rows, table: Callable[[Array], Array], dtype: np.dtype) -> NetworkRows:
+    """Rows with a positive weight, any of which can be read at any time: in memory only if they were there before.
+
+    `table` makes targets as wide as the scores. Other rows are read once, block by block, into a temporary file.
+    """
+    if rows.in_memory:
+        data = rows.load()
+        kept = data.w > 0
+        Y = table(np.asarray(data.y)[kept]).astype(dtype)
+        return NetworkRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
+
+    def parts() -> Iterator[tuple[Array, ...]]:
+        for block in rows:
+            kept = block.w > 0
+            yield block.X[kept], table(np.asarray(block.y)[kept]).astype(dtype), block.w[kept]
+
+    return NetworkRows(*arrays_on_disk(parts()))
+
+
 def dense_as(X: Matrix, dtype: np.dtype) -> Array:
     """Rows as a dense array of this type."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
+
+
+def measure_chunk(
+    network: Network,
+    loss: OutputLoss,
+    parts: list[LayerWeights],
+    slopes: list[LayerWeights],
+    rows: NetworkRows,
+    weight: float,
+    work: Workspace,
+) -> float:
+    """The summed loss of a chunk's rows; its slopes, over the weight of the whole minibatch, go to `slopes`."""
+    dtype, work.w = parts[0].W.dtype, rows.w
+    scores, memories = network.forward(parts, dense_as(rows.X, dtype), work)
+    values, delta = loss.values_and_slopes(scores, rows.Y)
+    delta *= (rows.w / weight).astype(dtype)[:, None]
+    network.backward(delta, memories, parts, slopes)
+    return float(rows.w @ values)
 
 
 class MinibatchSlopes:
@@ -78,7 +150,10 @@ class MinibatchSlopes:
         most = min(self.tuning.most_chunks, rows // self.tuning.least_rows)
         return 1 << max(0, most.bit_length() - 1)
 
-    def at(self, rows: NetworkRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
+    def expect(self, order: Array, batch: int) -> None:
+        """Be told, before an epoch, in which order its rows come: rows that are elsewhere are fetched by it."""
+
+    def at(self, rows: MinibatchRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
         """The mean loss of a minibatch of this weight, and its slopes (p,), which the next call overwrites."""
         chunks = self.chunks_of(len(index))
         edges = [len(index) * k // chunks for k in range(chunks + 1)]
@@ -112,19 +187,15 @@ class MinibatchSlopes:
 
         self.workers.run(share)
 
-    def _chunk(self, chunk: int, rows: NetworkRows, here: Array, weight: float, work: Workspace) -> None:
-        dtype = self.params.dtype
-        x, y, w = dense_as(rows.X[here], dtype), rows.Y[here], rows.w[here]
-        scores, memories = self.network.forward(self.parts, x, work)
-        values, delta = self.loss.values_and_slopes(scores, y)
-        self.losses[chunk] = float(w @ values)
-        delta *= (w / weight).astype(dtype)[:, None]
-        self.network.backward(delta, memories, self.parts, self.slope_parts[chunk])
+    def _chunk(self, chunk: int, rows: MinibatchRows, here: Array, weight: float, work: Workspace) -> None:
+        self.losses[chunk] = measure_chunk(
+            self.network, self.loss, self.parts, self.slope_parts[chunk], rows.take(here), weight, work
+        )
 
-    def refuse_divergence(self, rows: NetworkRows, index: Array, step: int) -> None:
+    def refuse_divergence(self, rows: MinibatchRows, index: Array, step: int) -> None:
         """Say where numbers overflowed, and what to try."""
         with np.errstate(all="ignore"):
-            where = self.network.first_overflow(self.parts, dense_as(rows.X[index], self.params.dtype))
+            where = self.network.first_overflow(self.parts, dense_as(rows.take(index).X, self.params.dtype))
         raise NotANumberError(
             got=f"a loss that is not finite at step {step}; the first number that is not was in {where}",
             wanted="finite numbers: training diverged",
