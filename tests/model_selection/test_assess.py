@@ -45,7 +45,7 @@ def test_folds_are_scored_as_scikit_learn_scores_them():
         assert found[metric].estimate == pytest.approx(theirs.mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize("metric", ROW_METRICS)
+@pytest.mark.parametrize("metric", sorted({*ROW_METRICS} - {"neg_reconstruction_error"}))  # which they have not
 @pytest.mark.parametrize("data", [IRIS, CANCER], ids=["three classes", "two classes"])
 def test_scores_of_rows_have_the_mean_that_scikit_learn_says(metric, data):
     if ROW_METRICS[metric].classes:

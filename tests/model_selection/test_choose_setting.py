@@ -77,6 +77,7 @@ def test_the_checker_refuses_what_does_not_follow(found):
         replace(claim, values=claim.values + 0.01),
         replace(claim, seed=claim.seed + 1),
         replace(claim, confidence=0.99),
+        replace(claim, inflation=1.0),
         replace(claim, scores=np.where(claim.scores == 0, np.nan, claim.scores)),
     ):
         assert not certify_choice(wrong, splits).holds, wrong

@@ -5,6 +5,10 @@ Borboudakis, Bootstrapping the out-of-sample predictions for efficient and accur
 with replacement, chooses by the rows drawn and scores the choice on the rows that were not: the mean over draws is
 the score of choosing, not of the lucky one. It needs the scores of rows left out, and not one more fit.
 
+A draw leaves a share 1/e of the rows, so that such means deviate by √(e - 1) = 1.31 errors of independent rows. Rows
+of several folds depend on each other and their mean deviates by more, `inflation` such errors (Nadeau & Bengio): ends
+of the interval are percentiles, moved away from the mean accordingly.
+
 With successive halving, settings are dropped by the scores of some rows. A draw cannot take these decisions anew, for
 want of scores on more rows: its choice is scored on rows that no rung before the last has seen.
 """
@@ -64,7 +68,7 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
         left = (counts == 0) & unseen
         again[b] = claim.scores[left, best].mean() if left.any() else np.nan
     known = ~np.isnan(again)
-    low, high = np.quantile(again[known], [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2])
+    low, high = widened_ends(claim, again[known])
     size = max(1.0, float(np.abs(claim.scores).max()))
     wrong = plain_choice(claim, np.ones(n)) != claim.chosen
     checks = [
@@ -73,6 +77,7 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
         Check("scores of draws off by", float(np.abs(again - claim.values)[known].max()), 1e-9 * size),
         Check("corrected score off by", abs(claim.corrected - float(again[known].mean())), 1e-9 * size),
         Check("ends of its interval off by", max(abs(claim.low - low), abs(claim.high - high)), 1e-9 * size),
+        Check("errors of dependent rows that are left out", missing_inflation(claim, splits), 1e-9),
     ]
     tried = len(claim.rungs[0].settings if claim.rungs else claim.settings)
     words = (
@@ -82,14 +87,28 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
     )
     facts: dict[str, float | str] = {
         "optimism of the uncorrected score": float(claim.scores[:, claim.chosen].mean()) - claim.corrected,
-        "assumed": "rows are independent draws, and many; percentiles of means over the rows that a draw leaves, "
-        "about a third of all: conservative",
+        "assumed": "rows are independent draws, and many: conservative, but for models fitted to the rows that a "
+        "fold leaves, so rather too low a score where more rows help",
     }
     if claim.rungs:
         checks.append(Check("settings that went on wrongly, or rungs of wrong rows", 0.0, 0.0))
         facts["settings by rows"] = ", ".join(f"{len(r.settings)} on {len(r.rows)}" for r in claim.rungs)
         facts["rows that score the choice, at most"] = float(np.count_nonzero(unseen))
     return Certificate("statistical", words, checks=tuple(checks), facts=facts)
+
+
+def widened_ends(claim: ChoiceClaim, values: Array) -> tuple[float, float]:
+    """Return the percentiles of scores of draws, as far from their mean as dependent rows ask for."""
+    wider = max(1.0, claim.inflation / np.sqrt(np.e - 1))
+    ends = np.quantile(values, [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2])
+    low, high = values.mean() + wider * (ends - values.mean())
+    return max(float(low), float(claim.scores.min())), min(float(high), float(claim.scores.max()))
+
+
+def missing_inflation(claim: ChoiceClaim, splits: Certificate) -> float:
+    """Return what is missing of √(1 + K / (K - 1)), by which K folds are said to depend on each other."""
+    folds = float(splits.facts["splits"])
+    return max(0.0, float(np.sqrt(1 + folds / max(folds - 1, 1))) - claim.inflation)
 
 
 def unseen_rows(n: int, rungs: tuple[HalvingRung, ...]) -> Array:

@@ -269,6 +269,13 @@ def _split_claims(
         claim = corrected_claim(name, scores, confidence, plan.ratio, span)
         if plan.method in ("k-fold", "leave-one-out"):
             claim = replace(claim, assumption=f"{claim.assumption}; conservative where every row is tested only once")
+        if plan.method == "subsampling":
+            words = "of models fitted to fewer rows than all, so rather too low a score where more rows help"
+            claim = replace(claim, assumption=f"{claim.assumption}; {words}")
+        if not isinstance(metric, str) or metric not in ROW_METRICS:
+            size = round(float(np.mean([len(found.test) for found in held_out])))
+            words = f"a score of tests of {size} rows, which is no mean over rows and may be another for larger tests"
+            claim = replace(claim, assumption=f"{claim.assumption}; {words}")
         claims.append(claim)
     return claims
 
@@ -367,7 +374,8 @@ def _out_of_bag_claim(
     rows = problem.weighed(score_rows(ROW_METRICS[metric], problem, found), found.test)
     words = (
         "rows are independent draws; twice the error of independent rows, since rows are also what members were "
-        "fitted to (Efron & Tibshirani)"
+        "fitted to (Efron & Tibshirani); for a vote of about a third of the members, so rather too low a score where "
+        "these are few"
     )
     inflation = 2 + 1 / (len(rows) - 1)
     return normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))

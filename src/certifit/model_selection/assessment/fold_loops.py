@@ -66,12 +66,15 @@ def scores_without_self(X, codes, moments, smoothing):
     """Return log p(class) + log p(row | class) of each row (n, k), by the moments without it.
 
     A variance is written as a multiple of the class's own, so that the logarithm of several is that of a product.
+    Those of classes that the row is not of move with the floor alone, so little that reciprocals are linear in it.
     """
     count, mean, squares, grand_mean, grand_squares = moments
     k, d = mean.shape
     n = X.shape[0]
     known = np.empty((k, d))
     constant = np.empty(k)
+    added = np.zeros(k)
+    most = np.zeros(k)
     floor_of_all = smoothing * np.max(grand_squares) / n
     for c in range(k):
         constant[c] = 0.0
@@ -80,6 +83,8 @@ def scores_without_self(X, codes, moments, smoothing):
             v = squares[c, j] / count[c] + floor_of_all
             known[c, j] = 1 / v if v > 0 else 1.0
             constant[c] -= np.log(2 * np.pi / known[c, j])
+            added[c] += known[c, j]
+            most[c] = max(most[c], 1 / v if v > 0 else np.inf)
     out = np.empty((n, k))
     for i in range(n):
         largest = 0.0
@@ -87,7 +92,19 @@ def scores_without_self(X, codes, moments, smoothing):
             apart = X[i, j] - grand_mean[j]
             largest = max(largest, (grand_squares[j] - apart * apart * n / (n - 1)) / (n - 1))
         floor = smoothing * largest
+        moved = floor - floor_of_all
         for c in range(k):
+            # The square of so small a share is rounding.
+            if codes[i] != c and abs(moved) * most[c] < 1e-8:
+                total, slope = 0.0, 0.0
+                for j in range(d):
+                    apart = X[i, j] - mean[c, j]
+                    part = apart * apart * known[c, j]
+                    total += part
+                    slope += part * known[c, j]
+                total -= moved * slope
+                out[i, c] = np.log(count[c] / (n - 1)) + 0.5 * (constant[c] - moved * added[c] - total)
+                continue
             own = 1.0 if codes[i] == c else 0.0
             left = count[c] - own
             stretch = count[c] / left  # of a deviation, when the mean leaves the row

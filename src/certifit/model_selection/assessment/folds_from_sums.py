@@ -263,8 +263,12 @@ def _parameters(left: DeviationSums, centres: Array, smoothing: float) -> tuple[
 def _answers(scores: Array, classes: Array, tests: Sequence[Array], n_fitted: int = 0) -> list[UnseenAnswers]:
     """Return classes and probabilities of tested rows from the scores of all (n, k); 0 stands for all other rows."""
     by_class = np.ascontiguousarray(scores.T)
-    said = classes[by_class.argmax(axis=0)]
-    p = np.exp(by_class - by_class.max(axis=0))
+    top, best = by_class[0].copy(), np.zeros(len(scores), dtype=np.intp)
+    for c in range(1, len(classes)):
+        best[by_class[c] > top] = c
+        np.maximum(top, by_class[c], out=top)
+    said = classes[best]
+    p = np.exp(by_class - top)
     p = np.ascontiguousarray((p / p.sum(axis=0)).T)
     return [
         UnseenAnswers(test, n_fitted or len(said) - len(test), {"predict": said[test], "predict_proba": p[test]})

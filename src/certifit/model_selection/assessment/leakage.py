@@ -81,8 +81,8 @@ def told_by_column(values: Array, target: Array, classes: bool, bins: int) -> fl
 
     Half of the rows say what each bin means; the others are told. The target is numbers of classes, or numbers.
 
-    >>> x = np.random.default_rng(0).permutation(200)
-    >>> y = (x >= 100).astype(int)
+    >>> x = np.random.default_rng(0).permutation(800)
+    >>> y = (x >= 400).astype(int)
     >>> told_by_column(x, y, True, 32), told_by_column(x % 7, y, True, 32) < 0.5
     (1.0, True)
     """

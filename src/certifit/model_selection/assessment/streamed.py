@@ -29,7 +29,7 @@ def hold_out_streamed(
     if not isinstance(estimator, Estimator) or not (is_classifier(estimator) or is_regressor(estimator)):
         raise DataError(
             got=f"a {type(estimator).__name__} for rows that are read in blocks",
-            wanted="a classifier or a regressor of certifit's, which takes them",
+            wanted="an estimator of certifit's that classifies or predicts, which takes them",
             fix="Load the table to assess other estimators.",
         )
     known = {"auto": "test_size", "holdout": "test_size", "k-fold": "n_splits"}

@@ -309,11 +309,15 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
         choice = _choose(scores[drawn], tolerated * inflation)
         values[b] = scores[left, choice].mean() if left.any() else np.nan
     known = values[~np.isnan(values)]
-    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
+    middle = float(known.mean())
+    # Means over the rows that draws leave, a share of 1/e, deviate by √(e - 1) errors of independent rows.
+    wider = max(1.0, inflation / np.sqrt(np.e - 1))
+    low, high = middle + wider * (np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2]) - middle)
+    low, high = max(low, scores.min()), min(high, scores.max())
     chosen = _choose(scores, tolerated * inflation)
     return ChoiceClaim(
-        scores, chosen, tolerated, inflation, seed, values, float(known.mean()), float(low), float(high), confidence,
-        name, terms.get("settings", tuple(range(scores.shape[1]))), rungs,
+        scores, chosen, tolerated, inflation, seed, values, middle, float(low), float(high), confidence, name,
+        terms.get("settings", tuple(range(scores.shape[1]))), rungs,
     )  # fmt: skip
 
 
