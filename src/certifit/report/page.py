@@ -25,6 +25,7 @@ from certifit.plots.style import figures_apart
 from certifit.report.pictures import plot_held_out
 from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.rows import Array
+from certifit.table.alerts import Alert
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
@@ -42,6 +43,7 @@ class Report:
     table: str  # name of the table, as the reader knows it
     settings: Mapping[str, Any]  # names and values of the settings to list
     recheck: str  # the command that checks the certificate again
+    alerts: tuple[Alert, ...] = ()  # what to know before the model is trusted
     most_features: int = 200  # listed with their coefficients; the largest come first
     most_classes: int = 12  # with a column of coefficients each
 
@@ -56,6 +58,7 @@ def render(report: Report) -> str:
         style=files("certifit.report").joinpath("style.css").read_text(encoding="utf-8"),
         model=report.model,
         certificate=report.model.certificate_,
+        alerts=report.alerts,
         assessment=report.assessment,
         validated=isinstance(report.assessment, CrossValidation),
         table=report.table,

@@ -15,6 +15,7 @@ want of scores on more rows: its choice is scored on rows that no rung before th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +100,7 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
 
 def widened_ends(claim: ChoiceClaim, values: Array) -> tuple[float, float]:
     """Return the percentiles of scores of draws, as far from their mean as dependent rows ask for."""
-    wider = max(1.0, claim.inflation / np.sqrt(np.e - 1))
+    wider = max(1.0, claim.inflation / math.sqrt(math.e - 1))
     ends = np.quantile(values, [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2])
     low, high = values.mean() + wider * (ends - values.mean())
     return max(float(low), float(claim.scores.min())), min(float(high), float(claim.scores.max()))

@@ -13,6 +13,7 @@ from certifit.exceptions import CertificateWarning, DataError
 from certifit.report import Report, render
 from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.store import save, write_atomically
+from certifit.table.alerts import Alert, table_alerts, usefulness_alert
 from certifit.table.columns import pick
 from certifit.table.cross_validation import CrossValidation, cross_validate
 from certifit.table.labelled_table import LabelledTable, labelled_table
@@ -56,6 +57,8 @@ def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path
     data = labelled_table(table, settings.target, settings.weight, task=task, keep=settings.keep)
     model = _make_model(settings, data)
     _show_table(screen, path.name, settings, data)
+    alerts = table_alerts(data)
+    _show_alerts(screen, alerts)
 
     with screen.watch(model), warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is printed
@@ -68,12 +71,17 @@ def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path
 
     assessment = _assess(model, data, settings, screen)
     _show_assessment(screen, assessment)
+    useless = usefulness_alert(assessment)
+    if useless is not None:
+        alerts = [useless, *alerts]
+        _show_alerts(screen, [useless])
     recheck = shlex.join(["certifit", "audit", str(output), str(path)])
-    page = Report(model, data, assessment, path.name, _listed(settings, model), recheck)
+    page = Report(model, data, assessment, path.name, _listed(settings, model), recheck, tuple(alerts))
     write_atomically(report, render(page).encode())
     screen.heading("Written")
     screen.pairs([("model", str(output)), ("report", str(report)), ("check again", recheck)])
-    screen.document(_document(path, model, data, assessment, output, report))
+    files = {"model": str(output), "report": str(report)}
+    screen.document(_document(path, model, data, assessment, alerts) | files)
     return model.certificate_.holds
 
 
@@ -138,6 +146,14 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
         screen.say("a missing entry takes its column's mean; a further 0/1 column marks it")
 
 
+def _show_alerts(screen: Screen, alerts: list[Alert]) -> None:
+    """What to know before the model is trusted, above all else."""
+    if alerts:
+        screen.heading("Alerts")
+    for alert in alerts:
+        screen.say(f"! {alert.words}", style="yellow")
+
+
 def _show_assessment(screen: Screen, assessment: CrossValidation | str) -> None:
     screen.heading("On rows the model has not seen")
     if isinstance(assessment, str):
@@ -177,8 +193,7 @@ def _document(
     model: TableModel,
     data: LabelledTable,
     assessment: CrossValidation | str,
-    output: Path,
-    report: Path,
+    alerts: list[Alert],
 ) -> dict[str, Any]:
     return {
         "table": str(path),
@@ -193,8 +208,8 @@ def _document(
         ],
         "certificate": model.certificate_.to_dict(),
         "cross_validation": assessment if isinstance(assessment, str) else _assessment_document(assessment),
-        "model": str(output),
-        "report": str(report),
+        "alerts": [alert._asdict() for alert in alerts],
+        "useful": None if isinstance(assessment, str) else all(alert.kind != "no use" for alert in alerts),
     }
 
 

@@ -5,6 +5,7 @@ Settings are all scored on all rows, or by successive halving: those that do bad
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -311,7 +312,7 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
     known = values[~np.isnan(values)]
     middle = float(known.mean())
     # Means over the rows that draws leave, a share of 1/e, deviate by √(e - 1) errors of independent rows.
-    wider = max(1.0, inflation / np.sqrt(np.e - 1))
+    wider = max(1.0, inflation / math.sqrt(math.e - 1))
     low, high = middle + wider * (np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2]) - middle)
     low, high = max(low, scores.min()), min(high, scores.max())
     chosen = _choose(scores, tolerated * inflation)

@@ -1,0 +1,174 @@
+"""What a reader should know before trusting a model of a table, whatever its certificate proves.
+
+A certificate says that a problem was solved, not that the problem was worth solving. Alerts are about the table (a
+column that gives the target away, copies of rows, rows in order of time, rare classes) and about the use of the
+model: whether it predicts better than somebody who knows the target's frequencies, or its mean, alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from certifit.model_selection.assessment.leakage import told_by_column
+from certifit.rows import Array
+from certifit.table.columns import Column
+from certifit.table.cross_validation import CrossValidation
+from certifit.table.labelled_table import LabelledTable
+
+
+@dataclass(frozen=True)
+class AlertTuning:
+    """When something is worth an alert."""
+
+    fewest_rows: int = 40  # of a table whose columns are looked at one by one
+    most_rows: int = 2000  # that are looked at
+    bins: int = 32  # of a column of numbers
+    told: float = 0.98  # share of what is open about the target that a single column tells
+    copies: float = 0.01  # share of rows that equal an earlier one
+    different: float = 0.5  # share of different values of some column, without which equal rows are no surprise
+    common_class: float = 0.9  # share of rows
+    rare_class: int = 10  # rows
+    most_named: int = 5  # columns or classes in one sentence
+
+
+class Alert(NamedTuple):
+    """A sentence on what was seen and what to do about it."""
+
+    kind: Literal["leak", "copies", "time", "imbalance", "rare classes", "few rows", "no use"]
+    words: str
+
+
+def table_alerts(data: LabelledTable, tuning: AlertTuning = AlertTuning()) -> list[Alert]:
+    """Say what is suspicious about labelled rows before anything is fitted."""
+    found = [_telling_columns(data, tuning), _copies(data, tuning), _order(data), _few_rows(data)]
+    if data.choice.task == "classification":
+        found += [_common_class(data.y, tuning), _rare_classes(data.y, tuning)]
+    return [alert for alert in found if alert is not None]
+
+
+def usefulness_alert(assessment: CrossValidation | str) -> Alert | None:
+    """Say where a model is no better than its baseline by more than the standard error of the difference."""
+    if isinstance(assessment, str):
+        return None
+    score = assessment.scores[0]  # accuracy or R²: the larger, the better
+    gained, error = score.mean - score.baseline, float(np.hypot(score.error, score.baseline_error))
+    if gained > error:
+        return None
+    known = "class frequencies" if assessment.classes else "the mean"
+    words = (
+        f"on rows it has not seen the model is no better than {known} alone "
+        f"({score.name} {score.mean:.3f} against {score.baseline:.3f}): it is solved, but of no use"
+    )
+    return Alert("no use", words)
+
+
+def _used(data: LabelledTable) -> list[Column]:
+    return [column for column in data.columns if column.kind != "left out"]
+
+
+def _telling_columns(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
+    """Whether a column alone tells nearly all about the target, on rows left out."""
+    n, classes = len(data.y), data.choice.task == "classification"
+    if n < tuning.fewest_rows:
+        return None
+    rows = np.random.default_rng(0).permutation(n)[: tuning.most_rows]
+    target = np.unique(data.y[rows], return_inverse=True)[1] if classes else data.y[rows].astype(np.float64)
+    if classes and len(np.unique(target)) < 2:
+        return None
+    found = []
+    for column in _used(data):
+        values = _values(column, data.table[column.name].take(pa.array(rows)))
+        share = told_by_column(values, target, classes, tuning.bins)
+        if share >= tuning.told:
+            found.append(f"{column.name} ({100 * share:.1f} %)")
+    if not found:
+        return None
+    verb = "tells" if len(found) == 1 else "each tell"
+    words = (
+        f"{_named(found, tuning)} alone {verb} nearly all about the target: is it known when a prediction is needed, "
+        "or does it follow from the target? --drop leaves it out"
+    )
+    return Alert("leak", words)
+
+
+def _values(column: Column, values: pa.ChunkedArray) -> Array:
+    """Numbers, or texts, with one value for all missing entries."""
+    if column.kind == "category":
+        text = values.cast(pa.string(), safe=False) if not pa.types.is_dictionary(values.type) else values
+        return np.array([str(value) for value in text.to_pylist()])
+    return column.encode(values)[0][:, 0]
+
+
+def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
+    """Whether rows are equal, target included, though some column has many different values."""
+    n, columns = len(data.y), _used(data)
+    if not any(column.distinct > tuning.different * n for column in columns):
+        return None
+    keys = data.table.select([column.name for column in columns])
+    keys = keys.append_column("target of the table", pa.array(data.y))
+    try:
+        groups = keys.group_by(keys.column_names).aggregate([]).num_rows
+    except pa.ArrowNotImplementedError:  # a type that Arrow cannot group by
+        return None
+    if n - groups < max(2, tuning.copies * n):
+        return None
+    words = (
+        f"{n - groups:,} of {n:,} rows are copies of an earlier row, target included: folds then test on rows that "
+        "the model has learnt, and look too good"
+    )
+    return Alert("copies", words)
+
+
+def _order(data: LabelledTable) -> Alert | None:
+    """Whether rows are in the order of a date."""
+    for column in _used(data):
+        if column.kind != "date" or column.missing or column.distinct < 3:
+            continue
+        days = pc.cast(data.table[column.name], pa.timestamp("us"), safe=False).cast(pa.int64()).to_numpy()
+        steps = np.diff(days)
+        if (steps >= 0).all() or (steps <= 0).all():
+            words = (
+                f"rows are in the order of {column.name}: folds mix earlier and later rows, and a model that is used "
+                "on later ones may do worse than they say"
+            )
+            return Alert("time", words)
+    return None
+
+
+def _few_rows(data: LabelledTable) -> Alert | None:
+    """Whether there are more columns of numbers than rows."""
+    features = sum(len(column.features) for column in data.columns)
+    if features < len(data.y):
+        return None
+    words = f"{len(data.y):,} rows for {features:,} columns of numbers: the penalty says more than the rows"
+    return Alert("few rows", words)
+
+
+def _common_class(y: Array, tuning: AlertTuning) -> Alert | None:
+    labels, counts = np.unique(y, return_counts=True)
+    share, label = counts.max() / len(y), labels[counts.argmax()]
+    if share < tuning.common_class:
+        return None
+    words = (
+        f"{100 * share:.1f} % of all rows are of class {str(label)!r}: whoever says so of every row is right as "
+        "often; balanced accuracy and log loss say more. --class-weight balanced weighs all classes alike"
+    )
+    return Alert("imbalance", words)
+
+
+def _rare_classes(y: Array, tuning: AlertTuning) -> Alert | None:
+    labels, counts = np.unique(y, return_counts=True)
+    rare = [f"{str(label)!r} ({n})" for label, n in zip(labels, counts, strict=True) if n < tuning.rare_class]
+    if not rare or len(y) < tuning.rare_class * len(labels):
+        return None
+    return Alert("rare classes", f"few rows of class {_named(rare, tuning)}: what is said of them rests on these")
+
+
+def _named(names: list[str], tuning: AlertTuning) -> str:
+    more = f" and {len(names) - tuning.most_named} more" if len(names) > tuning.most_named else ""
+    return ", ".join(names[: tuning.most_named]) + more

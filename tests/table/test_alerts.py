@@ -1,0 +1,99 @@
+"""Alerts about a table and about the use of a model, each with a table that has the fault and one that has not."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from certifit.datasets import penguins_table
+from certifit.table.alerts import table_alerts, usefulness_alert
+from certifit.table.cross_validation import cross_validate
+from certifit.table.labelled_table import labelled_table
+from certifit.table.table_classifier import TableClassifier
+from certifit.table.table_regressor import TableRegressor
+from tests.cli.test_cli import run
+
+
+def frame(seed=0, n=200):
+    """Two columns of chance, of which the target knows nothing, in 200 rows."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["x", "y", "z"], n)})
+    return table.assign(kind=rng.choice(["no", "yes"], n), amount=rng.normal(size=n))
+
+
+def kinds(table, target="kind", **options):
+    task = "regression" if target == "amount" else "classification"
+    other = {"kind", "amount"} - {target}
+    data = labelled_table(table.drop(columns=list(other & {*table.columns})), target, task=task, **options)
+    return {alert.kind: alert.words for alert in table_alerts(data)}
+
+
+def test_a_plain_table_has_none():
+    assert kinds(frame()) == {}
+    assert kinds(frame(), "amount") == {}
+    assert table_alerts(labelled_table(penguins_table(), "species")) == []
+
+
+@pytest.mark.parametrize("target", ["kind", "amount"])
+def test_a_column_that_follows_from_the_target(target):
+    table = frame(n=4000)
+    told = table["kind"].str.upper() if target == "kind" else np.exp(table["amount"])
+    found = kinds(table.assign(later=told), target)
+    assert [*found] == ["leak"]
+    assert found["leak"].startswith("later (")
+
+
+def test_missing_entries_may_give_the_target_away():
+    table = frame()
+    found = kinds(table.assign(reason=np.where(table["kind"] == "yes", "late", None)))
+    assert "reason (100.0 %)" in found["leak"]
+
+
+def test_copies_of_rows():
+    table = frame()
+    found = kinds(pd.concat([table, table[:30]]))
+    assert found["copies"].startswith("30 of 230 rows")
+    few = pd.concat([table[["b", "kind", "amount"]]] * 3)  # three words in 600 rows: no wonder that rows are equal
+    assert "copies" not in kinds(few)
+
+
+def test_rows_in_order_of_time():
+    table = frame().assign(day=pd.date_range("2024-01-01", periods=200, freq="D"))
+    assert "in the order of day" in kinds(table)["time"]
+    assert kinds(table.sample(frac=1, random_state=0)) == {}
+
+
+def test_classes_that_are_too_common_or_too_rare():
+    table = frame()
+    assert "'no'" in kinds(table.assign(kind=np.where(np.arange(200) < 190, "no", "yes")))["imbalance"]
+    rare = kinds(table.assign(kind=np.where(np.arange(200) < 4, "odd", table["kind"])))
+    assert rare == {"rare classes": "few rows of class 'odd' (4): what is said of them rests on these"}
+
+
+def test_fewer_rows_than_columns():
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40))).add_prefix("c")
+    assert "few rows" in kinds(wide.assign(kind=["no", "yes"] * 15))
+
+
+@pytest.mark.parametrize(("model", "target"), [(TableClassifier(), "kind"), (TableRegressor(), "amount")], ids=str)
+def test_a_model_of_chance_is_of_no_use(model, target):
+    table = frame(1)
+    signal = table.assign(kind=np.where(table["a"] > 0, "yes", "no"), amount=table["a"] + 0.1 * table["amount"])
+    for rows, useless in ((table, True), (signal, False)):
+        data = labelled_table(rows[["a", "b", target]], target, task=model.task)
+        assert (usefulness_alert(cross_validate(model, data)) is not None) == useless
+    assert usefulness_alert("not cross-validated, as asked") is None
+
+
+def test_the_command_shows_them_on_the_screen_in_json_and_on_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = frame(1).drop(columns="amount")
+    table.assign(**{"<b>late</b>": table["kind"]}).to_csv("leak.csv", index=False)
+    table.to_csv("chance.csv", index=False)
+    shown = run("fit", "leak.csv", "--target", "kind").output
+    assert shown.index("! <b>late</b> (100.0 %) alone tells") < shown.index("Certificate")
+    assert "&lt;b&gt;late&lt;/b&gt; (100.0 %)" in (tmp_path / "leak-report.html").read_text()
+    told = json.loads(run("fit", "chance.csv", "--target", "kind", "--json").stdout)
+    assert [alert["kind"] for alert in told["alerts"]] == ["no use"]
+    assert (told["useful"], told["certificate"]["holds"]) == (False, True)
