@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from certifit.model_selection.assessment.leakage import told_by_column
 from certifit.rows import Array
@@ -129,8 +128,7 @@ def _order(data: LabelledTable) -> Alert | None:
     for column in _used(data):
         if column.kind != "date" or column.missing or column.distinct < 3:
             continue
-        days = pc.cast(data.table[column.name], pa.timestamp("us"), safe=False).cast(pa.int64()).to_numpy()
-        steps = np.diff(days)
+        steps = np.diff(column.encode(data.table[column.name])[0][:, 0])
         if (steps >= 0).all() or (steps <= 0).all():
             words = (
                 f"rows are in the order of {column.name}: folds mix earlier and later rows, and a model that is used "

@@ -20,6 +20,7 @@ from pyarrow import types
 from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.rows.named_columns import nearest_names
+from certifit.table.text_values import find_reading, is_hole, read_text, with_holes
 
 Kind = Literal["number", "date", "yes/no", "category", "missing or not", "left out"]
 
@@ -79,13 +80,12 @@ class Column:
     categories: tuple[str, ...] = ()
     marks_missing: bool = False  # a last 0/1 column says in which rows it is missing
     identifies: bool = False  # left out because it tells the rows apart; it can be kept
+    reading: str = ""  # how text is read as numbers or dates (`table.text_values`); empty: as it is
 
     def is_like(self, other: Column, close: float = 1e-9) -> bool:
         """Whether both do the same to a column, up to rounding; how its values are stored does not matter."""
-        same = all(
-            getattr(self, name) == getattr(other, name)
-            for name in ("name", "kind", "done", "missing", "distinct", "categories", "marks_missing", "identifies")
-        )
+        rounded = {name: getattr(other, name) for name in ("type", "centre", "scale", "fill")}
+        same = replace(self, **rounded) == other
         return same and all(
             abs(mine - theirs) <= close * (abs(theirs) + abs(other.scale))
             for mine, theirs in ((self.centre, other.centre), (self.scale, other.scale), (self.fill, other.fill))
@@ -108,6 +108,8 @@ class Column:
         out = np.zeros((len(values), len(self.features)))
         if self.kind == "category":
             text = _text(self.name, values)
+            if not any(is_hole(category) for category in self.categories):
+                text = with_holes(text)
             missing = _to_numpy(pc.is_null(text))
             code = _to_numpy(pc.fill_null(pc.index_in(text, pa.array(self.categories, pa.string())), -1))
             row = np.flatnonzero(code >= 0)
@@ -120,6 +122,8 @@ class Column:
                 )
                 surprises.append(Surprise(self.name, "category", len(unseen), words))
         else:
+            if self.reading:
+                values = read_text(with_holes(_text(self.name, values)) if _is_text(values) else values, self.reading)
             x = _numbers(self.name, values, self.kind)
             missing = np.isnan(x)
             if self.kind != "missing or not":
@@ -179,7 +183,12 @@ def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array,
 
 
 def _learn(name: str, values: pa.ChunkedArray, w: Array, keep: bool, tuning: TableTuning) -> Column:
-    kind, stored = _kind(values.type), str(values.type)
+    kind, stored, reading = _kind(values.type), str(values.type), ""
+    if kind == "category" and not types.is_dictionary(values.type):  # whose categories are meant
+        text = with_holes(_text(name, values))
+        reading = find_reading(text)
+        values = read_text(text, reading) if reading else text
+        kind = _kind(values.type)
     if kind == "left out":
         return Column(name, stored, kind, "left out: this type of column is not used")
     if types.is_dictionary(values.type):
@@ -187,7 +196,10 @@ def _learn(name: str, values: pa.ChunkedArray, w: Array, keep: bool, tuning: Tab
     if kind == "category":
         column = _learn_category(name, stored, values, tuning)
     else:
-        column = _learn_number(name, stored, values, w)
+        column = replace(_learn_number(name, stored, values, w), reading=reading)
+        if reading and column.kind != "left out":
+            what = "numbers" if kind == "number" else "dates"
+            column = replace(column, done=f"text read as {what}, {column.done}")
     reason = "" if keep else _why_identifier(name, values, column, tuning)
     if not reason:
         return column
@@ -268,6 +280,10 @@ def _kind(t: pa.DataType) -> Kind:
     if types.is_string(t) or types.is_large_string(t) or types.is_string_view(t) or types.is_dictionary(t):
         return "category"
     return "left out"
+
+
+def _is_text(values: pa.ChunkedArray) -> bool:
+    return _kind(values.type) == "category"
 
 
 def _text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:

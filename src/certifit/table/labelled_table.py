@@ -19,6 +19,7 @@ from certifit.rows.checks import check_weights
 from certifit.table.columns import Column, encode_columns, learn_columns, pick
 from certifit.table.reading import as_table, has_names
 from certifit.table.targets import Task, TaskChoice, choose_task, class_labels, quantities
+from certifit.table.text_values import FORMS, find_reading, read_text, with_holes
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ def labelled_table(
     if not keep_rows.all():
         features, target = features.filter(keep_rows), target.filter(keep_rows)
         w = None if w is None else w[keep_rows]
-    choice = choose_task(target) if task == "auto" else TaskChoice(task, "as asked")
+    amounts = _amounts(target) if task != "classification" else target
+    choice = choose_task(amounts) if task == "auto" else TaskChoice(task, "as asked")
+    target = amounts if choice.task == "regression" else target
     values = class_labels(target) if choice.task == "classification" else quantities(target)
     roles = [name if isinstance(name, str) else None for name in (y, sample_weight)]
     return LabelledTable(
@@ -119,6 +122,15 @@ def _target_array(y: Any, n_rows: int) -> pa.Array:
         return pa.array(y, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DataError(got=f"labels of mixed types ({error})", wanted="all text or all numbers") from error
+
+
+def _amounts(target: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A target of text that is read as numbers, such as $1,234; any other as it is."""
+    if not any(is_text(target.type) for is_text in (pa.types.is_string, pa.types.is_large_string)):
+        return target
+    text = with_holes(target.cast(pa.string()))
+    reading = find_reading(text) if text.null_count == 0 else ""
+    return read_text(text, reading) if reading in FORMS else target
 
 
 def _weights(table: pa.Table, sample_weight: Any) -> Array | None:

@@ -1,0 +1,92 @@
+"""Text that stands for something else: numbers with signs and separators, dates in other orders, words for holes.
+
+    $1,234.50   37 %   1.234,5   31.01.2024   01/31/2024   ?   n/a
+
+A column of text is read in another way only where every entry that is not a hole can be, and in one way only:
+01/02/2024 alone may be January or February, and stays text. Numbers that begin with 0, such as postal codes, stay
+text too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+HOLES = ("", "?", "-", "--", "n/a", "n.a.", "#n/a", "na", "nan", "null")
+DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y")
+_SIGN, _MONEY = "[-+]?", "[$€£¥]?"
+
+
+class NumberForm(NamedTuple):
+    """How numbers are written: what parts thousands, and what parts decimals."""
+
+    thousands: str
+    decimal: str
+
+    @property
+    def pattern(self) -> str:
+        """What all of an entry looks like: an amount of money, a share in percent or a plain number."""
+        digits = rf"([0-9]{{1,3}}([{self.thousands}][0-9]{{3}})+|[0-9]+)([{self.decimal}][0-9]+)?([eE]{_SIGN}[0-9]+)?"
+        return f"^{_SIGN} ?{_MONEY} ?{_SIGN}{digits} ?(%|{_MONEY})$"
+
+
+FORMS = {"numbers": NumberForm(",", "."), "numbers with decimal commas": NumberForm(". ", ",")}
+
+
+def is_hole(word: str) -> bool:
+    """Whether a word stands for a missing entry, or would be another one without spaces at its ends."""
+    return word.strip().lower() in HOLES or word != word.strip()
+
+
+def with_holes(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same text without spaces at its ends, and null where a word stands for a missing entry.
+
+    >>> with_holes(pa.chunked_array([[" a", "?", "N/A", None]])).to_pylist()
+    ['a', None, None, None]
+    """
+    text = pc.utf8_trim_whitespace(text)
+    return pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(HOLES)), None, text)
+
+
+def find_reading(text: pa.ChunkedArray) -> str:
+    """The name of the one way to read all entries of some text (without holes); empty where it is text.
+
+    >>> [find_reading(pa.chunked_array([column])) for column in (["$1,234", "7"], ["1.234,5"], ["5 %", "7"], ["01"])]
+    ['numbers', 'numbers with decimal commas', '', '']
+    >>> [find_reading(pa.chunked_array([column])) for column in (["31.01.2024"], ["01/31/2024"], ["01/02/2024"])]
+    ['%d.%m.%Y', '%m/%d/%Y', '']
+    """
+    text = text.drop_null()
+    if not len(text):
+        return ""
+    shares = pc.sum(pc.match_substring(text, "%")).as_py()
+    coded = pc.any(pc.match_substring_regex(text, "^[-+]?0[0-9]")).as_py()
+    if shares in (0, len(text)) and not coded:
+        for name, form in FORMS.items():
+            if pc.all(pc.match_substring_regex(text, form.pattern)).as_py():
+                return name
+    if not pc.all(pc.match_substring_regex(text, r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}$")).as_py():
+        return ""
+    fitting = [form for form in DATES if read_text(text, form).null_count == 0]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def read_text(text: pa.ChunkedArray, reading: str) -> pa.ChunkedArray:
+    """Text (without holes) read in one of these ways; null where it cannot be. Numbers are whole where all are.
+
+    >>> read_text(pa.chunked_array([["$1,234", "-7 ", "many"]]), "numbers").to_pylist()
+    [1234, -7, None]
+    """
+    if not types.is_string(text.type):
+        return text  # numbers or dates already
+    if reading not in FORMS:
+        return pc.strptime(text, format=reading, unit="s", error_is_null=True)
+    form = FORMS[reading]
+    plain = pc.if_else(pc.match_substring_regex(text, form.pattern), text, None)
+    plain = pc.replace_substring_regex(plain, rf"[{form.thousands}$€£¥% +]", "")
+    numbers = pc.replace_substring(plain, form.decimal, ".").cast(pa.float64())
+    whole = pc.all(pc.and_(pc.equal(pc.round(numbers), numbers), pc.less(pc.abs(numbers), 2.0**53))).as_py()
+    return numbers.cast(pa.int64()) if whole else numbers

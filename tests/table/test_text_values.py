@@ -1,0 +1,93 @@
+"""Columns of text that stand for numbers, dates or holes: read at the fit and at every prediction in the same way."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from certifit import audit, load, save
+from certifit.table.table_classifier import TableClassifier
+from certifit.table.table_regressor import TableRegressor
+from tests.cli.test_cli import run
+
+
+def people(n=120):
+    rng = np.random.default_rng(0)
+    pay, share = rng.integers(900, 90_000, n), rng.integers(1, 99, n)
+    day = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D")
+    return pd.DataFrame({"pay": pay, "share": share, "day": day, "rich": np.where(pay > 40_000, "yes", "no")})
+
+
+def written(table):
+    """The same table as people write it."""
+    return table.assign(
+        pay=[f"${pay:,}" for pay in table["pay"]],
+        share=[f"{share} %" for share in table["share"]],
+        day=table["day"].dt.strftime("%d.%m.%Y"),
+    )
+
+
+def test_text_is_read_as_what_it_stands_for():
+    plain, text = TableClassifier().fit(people(), "rich"), TableClassifier().fit(written(people()), "rich")
+    assert [c.kind for c in text.columns_] == ["number", "number", "date"]
+    assert [c.done for c in text.columns_] == [
+        "text read as numbers, standardised",
+        "text read as numbers, standardised",
+        "text read as dates, days, standardised",
+    ]
+    np.testing.assert_allclose(text.model_.coef_, plain.model_.coef_, rtol=1e-6)
+    np.testing.assert_allclose(text.predict_proba(written(people())), plain.predict_proba(people()), rtol=1e-6)
+    # Numbers and dates may come as such at the prediction.
+    np.testing.assert_allclose(text.predict_proba(people()), plain.predict_proba(people()), rtol=1e-6)
+    assert audit(text, written(people()), "rich").holds
+
+
+def test_a_saved_model_reads_as_before(tmp_path):
+    model = TableClassifier().fit(written(people()), "rich")
+    save(model, tmp_path / "m.certifit")
+    np.testing.assert_array_equal(
+        load(tmp_path / "m.certifit").predict_proba(written(people())), model.predict_proba(written(people()))
+    )
+
+
+def test_words_for_holes():
+    table = people().assign(pay=lambda t: t["pay"].astype(str), town=["?", "Rome", " Rome", "Oslo"] * 30)
+    table.loc[:9, "pay"] = "n/a"
+    model = TableClassifier().fit(table, "rich")
+    columns = {c.name: c for c in model.columns_}
+    assert (columns["pay"].kind, columns["pay"].missing) == ("number", 10)
+    assert (columns["town"].categories, columns["town"].missing) == (("Oslo", "Rome"), 30)
+    unreadable = model.predict_proba(table.assign(pay="many"))  # counts as missing
+    np.testing.assert_array_equal(unreadable, model.predict_proba(table.assign(pay=None)))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["01234", "98765", "00501"] * 20, "category"),  # postal codes
+        (["1,5", "2,25", "1.000,5"] * 20, "number"),
+        (["5 %", "7", "9 %"] * 20, "category"),  # shares, or not
+        (["01/02/2024", "03/04/2024", "05/06/2024"] * 20, "category"),  # months first, or days
+        (["1 234,5", "7", "9"] * 20, "number"),
+        (["+", "-", "+"] * 20, "category"),
+    ],
+)
+def test_what_can_be_read_in_one_way_only_is(values, kind):
+    table = pd.DataFrame({"x": values, "z": np.arange(60) % 7, "y": ["a", "b"] * 30})
+    column = {c.name: c for c in TableClassifier().fit(table, "y").columns_}["x"]
+    assert column.kind == kind
+
+
+def test_row_numbers_as_text_are_left_out():
+    table = people().assign(row=[f"{i:,}" for i in range(1, 121)])
+    assert "numbers the rows" in TableClassifier().fit(table, "rich").left_out_["row"]
+
+
+def test_amounts_of_money_as_a_target(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = people()
+    text = pd.DataFrame({"share": table["share"], "cost": [f"${3 * x + 1000:,}.50" for x in table["share"]]})
+    text.to_csv("costs.csv", index=False)
+    assert "regression" in run("fit", "costs.csv", "--target", "cost").output
+    model = TableRegressor(alpha=1e-6).fit(text, "cost")
+    np.testing.assert_allclose(model.predict(text), 3 * table["share"] + 1000.5, rtol=1e-4)
+    assert audit(model, text, "cost").holds
