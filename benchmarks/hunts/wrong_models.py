@@ -46,16 +46,17 @@ def try_wrong_models(case: HuntCase) -> None:
 def _try_wrong_models(case: HuntCase, chosen: RandomModel, own: Any, table: RandomTable, X: Any) -> None:
     rng, y, weight = case.rng, table.y, table.weight
     fits = [fit for fit in _tight_fits(case, chosen, own, table) if fit is not None]
-    certificates = [(type(m).__module__.split(".")[0], _audited(case, m, X, y, weight)) for m in fits]
-    known = [(who, c) for who, c in certificates if c is not None and math.isfinite(c.objective)]
+    certificates = [(m, _audited(case, m, X, y, weight)) for m in fits]
+    known = [(m, c) for m, c in certificates if c is not None and math.isfinite(c.objective)]
     if not known:
         return
     lowers = known[0][1].kind in ("optimal", "bounded")
-    best = {_strength(c): math.nan for _, c in known}
-    for strength in best if lowers else ():
-        best[strength] = min(c.objective for _, c in known if _strength(c) == strength)
-    for who, certificate in known:
-        _check_against(case, own, f"fit of {who} on {table}", certificate, best[_strength(certificate)], table)
+    best = {_chosen(*pair): math.nan for pair in known}
+    for chosen_one in best if lowers else ():
+        best[chosen_one] = min(c.objective for m, c in known if _chosen(m, c) == chosen_one)
+    for model, certificate in known:
+        words = f"fit of {type(model).__module__.split('.')[0]} on {table}"
+        _check_against(case, own, words, certificate, best[_chosen(model, certificate)], table)
     for model in fits:
         for name, wrong in _wrong_models(rng, model, table):
             found = _audited(case, wrong, X, y, weight)
@@ -63,19 +64,25 @@ def _try_wrong_models(case: HuntCase, chosen: RandomModel, own: Any, table: Rand
                 case.count("wrong models audited")
                 case.count("wrong models that hold", int(found.holds))
                 words = f"{type(model).__module__.split('.')[0]}'s model, {name}, on {table}"
-                reached = best.get(_strength(found), math.nan) if _same_levels(model, wrong) else math.nan
+                reached = best.get(_chosen(wrong, found), math.nan) if _same_levels(model, wrong) else math.nan
                 _check_against(case, own, words, found, reached, table)
 
 
-def _strength(certificate: Certificate) -> float:
-    """The strength that a selector chose: fits at two of them are two problems, whose optima are not compared."""
-    return float(certificate.facts.get("strength chosen", 0.0))
+def _chosen(model: Any, certificate: Certificate) -> tuple[float, ...]:
+    """The strength that a selector or a search over folds chose: fits at two of them are two problems."""
+    return float(certificate.facts.get("strength chosen", 0.0)), *map(float, np.ravel(getattr(model, "C_", ())))
 
 
 def _same_levels(model: Any, wrong: Any) -> bool:
     """Whether two additive models have the same levels, of which alone a bound speaks; others have none."""
-    levels = [[shape.thresholds for shape in getattr(m, "shape_functions_", ())] for m in (model, wrong)]
+    levels = [[shape.thresholds for shape in _shape_functions(m)] for m in (model, wrong)]
     return len(levels[0]) == len(levels[1]) and all(map(np.array_equal, *levels))
+
+
+def _shape_functions(model: Any) -> list[Any]:
+    """Those of an additive model, of one class after another where there are several."""
+    found = getattr(model, "shape_functions_", ())
+    return [shape for part in found for shape in (part if isinstance(part, list) else [part])]
 
 
 def _limit_time(model: Any) -> None:
