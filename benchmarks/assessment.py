@@ -11,6 +11,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def ridge(method: str) -> dict[str, float]:
 
 def replicates() -> dict[str, float]:
     X, _, y = table(100_000)
-    work = lambda: bootstrap_coefficients(LinearRegression(), X, y, n_replicates=1000)  # noqa: E731
+    work = partial(bootstrap_coefficients, LinearRegression(), X, y, n_replicates=1000)
     return in_fits(LinearRegression(), X, y, work, 2)
 
 

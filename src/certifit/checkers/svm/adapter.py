@@ -103,7 +103,8 @@ def counted(sample_weight: Any) -> Any:
     if not isinstance(sample_weight, list | tuple | np.ndarray):
         return sample_weight
     w = np.asarray(sample_weight)
-    return np.maximum(w, 0) if w.dtype.kind in "if" and (w > 0).any() else sample_weight
+    mixed = w.dtype.kind in "if" and (w < 0).any() and (w > 0).any()
+    return np.maximum(w, 0) if mixed else sample_weight
 
 
 def _price(model: Any) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.svm.adapter import counted
 from certifit.checkers.svm.kernel import no_loss_checks
 from certifit.core import Attributes, Estimator
 from certifit.core.settings import MAX_TIME, TOL, Setting, Settings
@@ -294,14 +295,12 @@ def refuse_losses(C: float, beta: Array, box: Array) -> None:
 
 
 def _without_negative(sample_weight: Any) -> Any:
-    """Weights in memory with 0 for those below it, of which LIBSVM leaves the rows out too."""
-    if not isinstance(sample_weight, list | tuple | np.ndarray):
-        return sample_weight
-    w = np.asarray(sample_weight)
-    if w.dtype.kind not in "if" or not (w < 0).any() or not (w > 0).any():
-        return sample_weight
-    warn_caller(f"Rows of negative weight ({int((w < 0).sum())}) are left out, as if it were 0.")
-    return np.maximum(w, 0)
+    """Weights with 0 for those below it, of which LIBSVM leaves the rows out too; a warning counts them."""
+    kept = counted(sample_weight)
+    if kept is not sample_weight:
+        below = int((np.asarray(sample_weight) < 0).sum())
+        warn_caller(f"Rows of negative weight ({below}) are left out, as if it were 0.")
+    return kept
 
 
 def _kernel_values(f: Callable[[Matrix], Array], block: Block) -> Array:

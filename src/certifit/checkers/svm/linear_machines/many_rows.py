@@ -23,7 +23,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS, DualPenalty, DualSums, lower_bound
 from certifit.checkers.plain.hinges import PlainHinge, plain_rounded_hinge
 from certifit.checkers.svm.linear_machines.claimed import ClaimedLinearSvm, FittedMachines, ProvedBound
-from certifit.checkers.svm.linear_machines.linear_rows import SLACK_ROUNDING, gradient_worth, solve_scaled
+from certifit.checkers.svm.linear_machines.linear_rows import SLACK_ROUNDING, gradient_worth, solve_scaled, targets
 from certifit.rows import Array, Block, Sums
 
 
@@ -116,7 +116,7 @@ class ManyRowsCheck:
         if self.claimed.epsilon is None:
             return np.array(self.tuning.widths)
         stride = max(1, self.fitted.rows.n_rows // self.tuning.target_rows)
-        y = self.fitted.rows.thin(stride).map(_targets)
+        y = self.fitted.rows.thin(stride).map(targets)
         return np.array(self.tuning.widths) * (float(np.abs(y - np.median(y)).mean()) or 1.0)
 
     def costs(self, widths: Array) -> MachinesAt:
@@ -143,11 +143,11 @@ class ManyRowsCheck:
         if self.claimed.epsilon is None:
             s = np.where(y == (c if len(self.fitted.coef) > 1 else 1), 1.0, -1.0)
             return [_Side(1.0 - s * eta, s, np.ones(len(y)))]
-        targets = [(sign, sign * y - self.claimed.epsilon) for sign in (1.0, -1.0)]
-        return [_Side(q - sign * eta, np.full(len(y), sign), q) for sign, q in targets]
+        both = [(sign, sign * y - self.claimed.epsilon) for sign in (1.0, -1.0)]
+        return [_Side(q - sign * eta, np.full(len(y), sign), q) for sign, q in both]
 
     def _costs(self, widths: Array, block: Block) -> MachinesAt:
-        Z, u, y, hinge = dense(block.X) - self.fitted.m, self.claimed.C * block.w, _targets(block), self.claimed.hinge
+        Z, u, y, hinge = dense(block.X) - self.fitted.m, self.claimed.C * block.w, targets(block), self.claimed.hinge
         eta, length = Z @ self.fitted.coef.T + self.fitted.b, np.sqrt(np.einsum("ij,ij->i", Z, Z))
         k = len(self.fitted.coef)
         loss, zero, rounding, rounded = np.zeros(k), np.zeros(k), np.zeros(k), np.zeros((k, len(widths)))
@@ -170,7 +170,7 @@ class ManyRowsCheck:
         return MachinesAt(loss, zero, rounding, rounded)
 
     def _slopes(self, questions: tuple[SlopeQuestion, ...], block: Block) -> SlopeSums:
-        Z, u, y = dense(block.X) - self.fitted.m, self.claimed.C * block.w, _targets(block)
+        Z, u, y = dense(block.X) - self.fitted.m, self.claimed.C * block.w, targets(block)
         d = Z.shape[1]
         eta = Z @ np.stack([question.theta[:d] for question in questions]).T
         if self.intercept:
@@ -260,11 +260,6 @@ def _lost(z: Array, u: Array, value: Array, h: float) -> float:
     near = np.abs(z) < h
     z, u, value = z[near], u[near], value[near]
     return float(u @ (value - plain_rounded_hinge(h).slope(z) * z))
-
-
-def _targets(block: Block) -> Array:
-    assert block.y is not None
-    return np.asarray(block.y)
 
 
 def _prove(
