@@ -1,6 +1,7 @@
 """`python -m benchmarks NAME ...`: run, print, save, and rewrite the documentation's tables.
 
-`python -m benchmarks hunt` looks for false proofs instead, and has options of its own (`--help`).
+`python -m benchmarks hunt` looks for false proofs instead, and has options of its own (`--help`), and
+`python -m benchmarks faults` kills programs, damages files and takes clusters away.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from benchmarks.additive import additive_classes
 from benchmarks.boosting import boosting_small, boosting_tall
 from benchmarks.boosting_memory import boosting_memory
 from benchmarks.elastic_path import elastic_path
+from benchmarks.faults import command as faults
 from benchmarks.forest import forest_mnist, forest_tall
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
 from benchmarks.harness import Options, contest
@@ -112,6 +114,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["hunt"]:
         return hunts.main(arguments[1:])
+    if arguments[:1] == ["faults"]:
+        return faults.main(arguments[1:])
     asked = parse(arguments)
     if "list" in asked.names:
         print("\n".join(f"{name:<14} {title}" for name, (title, _) in BENCHMARKS.items()))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 from certifit.exceptions import DataError
+from certifit.files.atomic_file import write_atomically
 
 T = TypeVar("T")
 
@@ -49,10 +50,9 @@ class PassLog:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> PassLog:
-        if self.path.exists():
-            self._open_again()
-        else:
+        if not self.path.exists():
             self._begin()
+        self._open()
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
@@ -76,13 +76,11 @@ class PassLog:
         return self._decode(content) if content else answer
 
     def _begin(self) -> None:
-        self._file = open(self.path, "xb+")  # noqa: SIM115  (closed when the fit ends)
-        self._file.write(HEADER + json.dumps({"fit": self.fit, "seed": self.seed}).encode() + b"\n")
-        self._file.flush()
-        self._end = self._file.tell()
+        """Write the lines that say of which fit it is, all of them or nothing."""
+        write_atomically(self.path, HEADER + json.dumps({"fit": self.fit, "seed": self.seed}).encode() + b"\n")
 
-    def _open_again(self) -> None:
-        self._file = open(self.path, "rb+")  # noqa: SIM115
+    def _open(self) -> None:
+        self._file = open(self.path, "rb+")  # noqa: SIM115  (closed when the fit ends)
         if self._file.readline(len(HEADER)) != HEADER:
             self._refuse("which is no checkpoint that this version of certifit reads")
         try:
