@@ -14,7 +14,13 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
-from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows, weight_name
+from certifit.model_selection.assessment.held_out import (
+    AnswersOfFold,
+    AssessedProblem,
+    UnseenAnswers,
+    take_rows,
+    weight_name,
+)
 from certifit.model_selection.assessment.intervals import (
     betting_claim,
     binomial_claim,
@@ -169,7 +175,7 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         raise DataError(
             got="missing or infinite targets", wanted="a target for every row", fix="Leave these rows out."
         )
-    classes = np.unique(target) if is_classifier(estimator) else None
+    classes = _different(target) if is_classifier(estimator) else None
     if classes is not None and len(classes) < 2:
         raise DataError(got="targets of one class", wanted="at least two classes")
     groups = options.pop("groups", None)
@@ -183,6 +189,15 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         raise DataError(got="sample_weight without a target", wanted="rows that count alike")
     n_jobs = options.pop("n_jobs", None)
     return AssessedProblem(estimator, table, target, classes, groups, n_jobs, weights, reconstructs)
+
+
+def _different(target: Array, most: int = 1000) -> Array:
+    """Return the different targets, ascending; whole numbers that are near to each other are counted, not sorted."""
+    if target.dtype.kind in "iu" and len(target):
+        low, high = int(target.min()), int(target.max())
+        if high - low < most:
+            return (np.flatnonzero(np.bincount((target - low).astype(np.intp))) + low).astype(target.dtype)
+    return np.unique(target)
 
 
 def _check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
@@ -383,14 +398,23 @@ def _out_of_bag_claim(
 
 def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
-    tests = np.concatenate([found.test for found in held_out])
-    at = np.full(int(tests.max()) + 1, -1)
-    at[tests[::-1]] = np.arange(len(tests))[::-1]
-    first = at[at >= 0]
-    answers = {
-        method: np.concatenate([found.answers[method] for found in held_out])[first]
-        for method in held_out[0].answers
-        if all(method in found.answers and found.answers[method].ndim == held_out[0].answers[method].ndim
-               for found in held_out)
-    }  # fmt: skip
-    return UnseenAnswers(tests[first], held_out[0].n_fitted, answers)
+    first = held_out[0].answers
+    if isinstance(first, AnswersOfFold):
+        answers = dict(first.all_rows)
+        return UnseenAnswers(np.arange(len(answers["predict"])), held_out[0].n_fitted, answers)
+    if len(held_out) == 1 and (np.diff(held_out[0].test) > 0).all():
+        return held_out[0]
+    n = 1 + max(int(found.test.max()) for found in held_out)
+    seen = np.zeros(n, dtype=bool)
+    for found in held_out:
+        seen[found.test] = True
+    rows = np.flatnonzero(seen)
+    answers = {}
+    for method, values in first.items():
+        parts = [found.answers.get(method) for found in held_out]
+        if all(part is not None and part.ndim == values.ndim for part in parts):
+            kept = np.empty((n, *values.shape[1:]), dtype=np.result_type(*parts))
+            for found, part in zip(reversed(held_out), reversed(parts), strict=True):
+                kept[found.test] = part
+            answers[method] = kept if len(rows) == n else kept[rows]
+    return UnseenAnswers(rows, held_out[0].n_fitted, answers)
