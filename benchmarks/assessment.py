@@ -82,8 +82,10 @@ def logistic_search() -> dict[str, float]:
     """Ours against scikit-learn's, whose tolerance is set so that its objective is as near to the minimum."""
     X, y, _ = table(2_000)
     ours = LogisticRegressionCV()
+    ours.fit(X, y)
     theirs = ScikitLogisticCV(tol=1e-6, max_iter=1000, scoring="accuracy", l1_ratios=(0,), use_legacy_attributes=True)
-    found = {"seconds": seconds(lambda: ours.fit(X, y), 4), "scikit-learn": seconds(lambda: theirs.fit(X, y), 4)}
+    pairs = [(seconds(lambda: ours.fit(X, y), 1), seconds(lambda: theirs.fit(X, y), 1)) for _ in range(8)]
+    found = {"seconds": min(pair[0] for pair in pairs), "scikit-learn": min(pair[1] for pair in pairs)}
     return {**found, "ratio": found["seconds"] / found["scikit-learn"]}
 
 
