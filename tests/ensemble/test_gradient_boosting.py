@@ -258,6 +258,9 @@ def test_a_threshold_moved_between_the_rows_of_its_node_is_found_out():
     fitted = model.trees_
     model.trees_ = replace(fitted, threshold=np.round(fitted.threshold, 2))
     assert not audit(model, X, y).holds
+    # Numbers of nodes that are no whole numbers lead nowhere.
+    model.trees_ = replace(fitted, left=fitted.left.astype(np.float32))
+    assert not audit(model, X, y).holds
 
 
 @pytest.mark.parametrize("seed", [41, 43, 57])
