@@ -382,6 +382,10 @@ def _boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
             "l2_regularization": pick(rng, 0.0, decades(rng, -3, 1))}  # fmt: skip
 
 
+def _boosting_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_boosting(rng, n, d), "loss": pick(rng, "squared_error", "absolute_error", "huber")}
+
+
 def _exact_boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     return {"n_estimators": int(rng.integers(1, 6)), "max_depth": int(rng.integers(1, 4)), "random_state": 0,
             "learning_rate": pick(rng, 0.05, 0.3), "subsample": pick(rng, 1.0, 0.6)}  # fmt: skip
@@ -528,7 +532,7 @@ MODELS = (
     RandomModel("GradientBoostingClassifier", "classes", _exact_boosting, None, {"n_estimators": 3}, 60),
     RandomModel("GradientBoostingRegressor", "numbers", _exact_boosting, None, {"n_estimators": 3}, 60),
     RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
-    RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
+    RandomModel("HistGradientBoostingRegressor", "numbers", _boosting_of_amounts, None, {"random_state": 0}, 100),
     RandomModel("AdditiveClassifier", "two", _additive, None, {"alpha": 0.1}, 100),
     RandomModel("AdditiveClassifier", "classes", _additive, None, {"alpha": 0.1}, 100),
     RandomModel("AdditiveRegressor", "numbers", _additive, None, {"alpha": 0.1}, 100),
