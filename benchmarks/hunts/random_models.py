@@ -336,7 +336,8 @@ def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
 
 
 def _additive(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
-    return {"alpha": float(rng.choice([0.01, 0.1, 1.0])), "max_bins": int(rng.choice([4, 255]))}
+    return {"alpha": float(rng.choice([0.01, 0.1, 1.0])), "max_bins": int(rng.choice([4, 255])),
+            "interactions": pick(rng, 0, 0, 1)}  # fmt: skip
 
 
 def _additive_counts(rng: Rng, n: int, d: int) -> dict[str, Any]:
