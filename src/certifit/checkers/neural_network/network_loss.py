@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_expit, logsumexp, xlogy
 
+from certifit.checkers.neural_network.plain_columns import PlainRobustColumns
 from certifit.checkers.neural_network.plain_layers import PlainConvolution, PlainLayer, WeightedLayer
 from certifit.checkers.plain.blocks import dense_rows
 from certifit.core import Certificate, Check
@@ -41,6 +42,12 @@ class NetworkClaim(NamedTuple):
     loss: float | None  # as stored; None where the model stores something else
     stationary: bool  # whether the fit went on until its gradient was small
     smoothing: float = 0.0  # share of each target that is spread over all classes
+
+    @property
+    def columns(self) -> int:
+        """Numbers of a row that the first dense layer, or the scaling before it, was made for."""
+        first = self.layers[0]
+        return len(first.centre) if isinstance(first, PlainRobustColumns) else len(self.weighted_layer(0).W)
 
     @property
     def weighted(self) -> list[int]:
