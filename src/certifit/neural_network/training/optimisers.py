@@ -104,7 +104,10 @@ class Optimiser:
 
     def __init__(self, rules: OptimiserRules, params: Array, n_weights: int, state: OptimiserState) -> None:
         self.rules, self.params, self.n_weights = rules, params, n_weights
-        self.groups = (ParameterGroup(0, n_weights, True), ParameterGroup(n_weights, len(params), False))
+        self.groups: tuple[ParameterGroup, ...] = (
+            ParameterGroup(0, n_weights, True),
+            ParameterGroup(n_weights, len(params), False),
+        )
         self.mean, self.square = state.mean.copy(), state.square.copy()
         self.steps, self.rows, self.epochs, self.rate, self.seed = (
             state.steps, state.rows, state.epochs, state.rate, state.seed,
