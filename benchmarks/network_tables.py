@@ -34,7 +34,8 @@ def network_tables(title: str, options: Options) -> Report:
     }
     rows: list[list[str]] = []
     found: list[list[float]] = []
-    for name, (X, y) in list(bundled_tables().items())[: 2 if options.quick else None]:
+    tables = bundled_tables()
+    for name, (X, y) in [*tables.items()][: options.rows(len(tables))]:
         say(name)
         found.append([accuracy(maker, X, y) for maker in makers.values()])
         rows.append([f"{name} {X.shape[0]} x {X.shape[1]}", *(f"{share:.2%}" for share in found[-1])])
