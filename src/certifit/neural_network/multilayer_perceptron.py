@@ -36,7 +36,7 @@ from certifit.neural_network.layers.row_layers import Layer, LayerWeights
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
 from certifit.neural_network.tabular import draw_tabular, start_at_mean, tabular_groups, tabular_network
-from certifit.neural_network.training.full_batch import FullBatchLimits, PenalisedLoss, minimise
+from certifit.neural_network.training.full_batch import FullBatchLimits, PenalisedLoss, RecordedLoss, minimise
 from certifit.neural_network.training.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
 from certifit.neural_network.training.rows_on_workers import RowsOnWorkers
 from certifit.neural_network.training.slopes import NetworkRows, dense_as, rows_at_hand
@@ -186,7 +186,10 @@ class MultilayerPerceptron(Estimator):
             return {**targets.attributes, **_tensors(network, flat), **self._settle(network, flat, rows)[1]}
 
         if full:
-            found = self._minimise(network, loss, table, params, as_of_now)
+            measure = PenalisedLoss(network, loss, table, float(self.alpha))
+            checkpoint = self._checkpoint(targets, network, before)
+            measure = measure if checkpoint is None else RecordedLoss(measure, checkpoint, params)
+            found = self._minimise(network, measure, params, as_of_now)
         else:
             state = before.get("training_state_") if incremental else None
             seed = int(random.randint(2**31 - 1)) if state is None else 0
@@ -224,15 +227,6 @@ class MultilayerPerceptron(Estimator):
         start = [np.asarray(part) for name in ("coefs_", "intercepts_") for part in before.get(name, ())]
         fit = {"layers": str(network), "rows": table_digest(targets.rows), "first weights": arrays_digest(*start)}
         return Checkpoint(self.checkpoint, {"model": type(self).__name__, **fit, **_words(settings)}, self._tuning)
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.checkpoint is not None and self.solver == "lbfgs":
-            raise DataError(
-                got="checkpoint with solver='lbfgs'",
-                wanted="a solver that learns in minibatches: adam, adamw or sgd",
-                fix="L-BFGS keeps steps that no file can hold; leave checkpoint out, or go on with warm_start=True.",
-            )  # fmt: skip
 
     def _network_rows(self, targets: PerceptronTargets, dtype: np.dtype) -> Any:
         """Rows and targets for training: on the workers of a cluster, in memory, or in a temporary file."""
@@ -289,10 +283,7 @@ class MultilayerPerceptron(Estimator):
         part.W[...] = random.uniform(-bound, bound, part.W.shape)
         part.b[...] = random.uniform(-bound, bound, part.b.shape)
 
-    def _minimise(
-        self, network: Network, loss: OutputLoss, table: NetworkRows, params: Array, as_of_now: Any
-    ) -> dict[str, Any]:
-        measure = PenalisedLoss(network, loss, table, float(self.alpha))
+    def _minimise(self, network: Network, measure: PenalisedLoss, params: Array, as_of_now: Any) -> dict[str, Any]:
         limits = FullBatchLimits(float(self.tol), self.max_iter, self.max_fun)
         with self._watch.loop("L-BFGS", self.max_iter, as_of_now) as watch:
             end = minimise(measure, params, limits, watch)

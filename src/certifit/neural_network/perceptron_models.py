@@ -72,7 +72,8 @@ class MLPClassifier(NetworkClassifier):
         of these targets.
     checkpoint : path or None
         A file in which `fit` writes down where it stands, about every second: after the program was killed, the same
-        call goes on from there and ends with the same bits. It is removed when the fit is complete. Not for 'lbfgs'.
+        call goes on from there and ends with the same bits. It is removed when the fit is complete. With
+        'lbfgs' it grows by the size of all weights with every evaluation of the loss.
     preset : 'tabular' or None
         Settings that suit tables of numbers, after RealMLP (Holzmüller, Grinsztajn & Steinwart 2024): columns are
         scaled by their quartiles, smoothly clipped and embedded; every setting that is left at its default has the
