@@ -41,7 +41,8 @@ def network_tables(title: str, options: Options) -> Report:
         rows.append([f"{name} {X.shape[0]} x {X.shape[1]}", *(f"{share:.2%}" for share in found[-1])])
     means = np.mean(found, axis=0)
     rows.append(["mean", *(f"{share:.2%}" for share in means)])
-    note = "Accuracy, the mean of five stratified folds (seed 0). One preset for all, whose settings were tried on these tables."
+    note = "Accuracy, the mean of five stratified folds (seed 0). "
+    note += "One preset for all, whose settings were tried on these tables."
     table = Table("ten tables of scikit-learn and of this repository", ["table", *makers], rows, note)
     return Report(title, [table], {"rows": rows, "means": means.tolist()}, ("certifit",))
 

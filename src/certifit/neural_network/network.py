@@ -96,10 +96,11 @@ class Network:
             memories.append(memory)
         return x, memories
 
-    def scores(self, parts: list[LayerWeights], x: Array, most: int = 128) -> Array:
-        """Scores of rows x; images and embeddings a few at a time, because they take much memory."""
+    def scores(self, parts: list[LayerWeights], x: Array, most: int = 128, entries: int = 1 << 17) -> Array:
+        """Scores of rows x: so many at a time that what passes stays in the cache; images and embeddings fewer."""
         images = any(len(one.output) > 1 for one in self.shapes)
-        step, work = most if images else max(1, len(x)), Workspace(reuse=images)
+        widest = max(one.output[0] for one in self.shapes)
+        step, work = most if images else max(most, entries // widest), Workspace(reuse=images)
         found = np.empty((len(x), *self.shapes[-1].output), x.dtype)
         for k in range(0, len(x), step):
             passed = x[k : k + step]
