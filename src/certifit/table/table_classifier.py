@@ -20,6 +20,7 @@ from certifit.exceptions import DataError
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.rows import Array, Rows
 from certifit.table.labelled_table import EncodedRows, LabelledTable
+from certifit.table.portfolio.calibration import strangeness
 from certifit.table.table_model import TableModel
 
 
@@ -133,6 +134,16 @@ class TableClassifier(ClassifierMixin, TableModel):
         """(n, k) probabilities of the classes."""
         check_is_fitted(self)
         return self._map_blocks(X, self.model_.predict_proba)
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
+        """(n, k) which classes are in each row's set: those no stranger than true classes of unseen rows were.
+
+        For models of `certifit.fit`, which knows such rows; a set is wrong for about 1 - coverage of all new rows.
+        """
+        limit, method = self._unseen_radius(coverage), "predict_proba"
+        if not hasattr(self, method):
+            method = "decision_function"
+        return strangeness({method: getattr(self, method)(X)}) <= limit
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the labelled rows classified correctly."""

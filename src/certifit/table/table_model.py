@@ -10,6 +10,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,8 @@ from certifit.exceptions import CertificateWarning, DataError, warn_caller
 from certifit.rows import Array
 from certifit.table.columns import Column, add_up, encode_columns
 from certifit.table.labelled_table import EncodedRows, LabelledTable, labelled_table
+from certifit.table.portfolio.calibration import radius
+from certifit.table.portfolio.leaderboard import leaderboard_summary
 from certifit.table.reading import table_blocks
 from certifit.table.targets import Task
 
@@ -55,6 +58,7 @@ class TableModel(Estimator):
     weight_: str | None
     n_rows_: int
     unlabelled_: int
+    search_: Any  # `SearchLedger` of the comparison that chose this model; `certifit.fit` sets it
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> EncodedRows:
         """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding learnt from them."""
@@ -215,6 +219,29 @@ class TableModel(Estimator):
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The fitted model's objective on these rows: total, data term and penalty."""
         return self.model_.objective(self.encode_labelled(X, y, sample_weight))
+
+    def _unseen_radius(self, coverage: float) -> float:
+        """How strange so large a share of new rows looks at most, by the rows that folds had left out."""
+        check_is_fitted(self)
+        if not hasattr(self, "search_"):
+            raise DataError(
+                got=f"a {type(self).__name__} whose errors on unseen rows are not known",
+                wanted="a model of `certifit.fit` or of the command `certifit fit`",
+                fix="Conformal models give any model intervals or sets.",
+            )
+        return radius(self.search_.unseen_errors, coverage)
+
+    def __repr__(self, *arguments: Any, **keywords: Any) -> str:
+        """The settings and, where models were compared, the leaderboard."""
+        text = super().__repr__(*arguments, **keywords)
+        return f"{text}\n\n{leaderboard_summary(self.search_)}" if hasattr(self, "search_") else text
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        box = super()._get_fitted_attr_html(doc_link)
+        if not hasattr(self, "search_"):
+            return box
+        board = leaderboard_summary(self.search_)._repr_html_()
+        return replace(box, more=f"<details open><summary>Leaderboard</summary>{board}</details>")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

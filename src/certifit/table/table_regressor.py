@@ -18,7 +18,7 @@ from certifit.core import Attributes, Setting
 from certifit.core.settings import Settings
 from certifit.exceptions import warn_caller
 from certifit.linear_model.glm.glm import CollinearWarning, GeneralizedLinearRegressor
-from certifit.rows import Rows
+from certifit.rows import Array, Rows
 from certifit.table.labelled_table import EncodedRows, LabelledTable
 from certifit.table.overdispersion import OverdispersionTuning, likeliest_theta, score_statistic
 from certifit.table.table_model import TableModel
@@ -178,6 +178,14 @@ class TableRegressor(RegressorMixin, TableModel):
     def _means(self, data: LabelledTable) -> Any:
         matrix, _ = self.encode(data.table)
         return self.model_.predict(matrix)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """(n, 2) ends of an interval around each prediction, as wide as errors of unseen rows were.
+
+        For models of `certifit.fit`, which knows such rows; about 1 - coverage of all new rows are outside.
+        """
+        reach, middle = self._unseen_radius(coverage), np.asarray(self.predict(X))
+        return np.column_stack([middle - reach, middle + reach])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """D², the share of the deviance that is explained: R² for least squares and for a given estimator."""
