@@ -36,7 +36,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*arguments, code=0):
+def run(*arguments, code=0, page=False):
+    """Run a command; a fit is that of the linear model and writes no page, unless told: both have their tests."""
+    if arguments[0] == "fit" and "--help" not in arguments:
+        arguments += () if {"--model", "--replay"} & set(arguments) else ("--model", "linear")
+        arguments += () if page or "--report" in arguments else ("--no-report",)
     result = CliRunner().invoke(app, [str(a) for a in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -71,12 +75,12 @@ def model(tmp_path_factory):
     """The penguins' model, fitted once on the command line."""
     place = tmp_path_factory.mktemp("model")
     path = place / "m.certifit"
-    run("fit", penguins_path(), "--target", "species", "-o", path, "--report", place / "r.html", "--folds", 0)
+    run("fit", penguins_path(), "--target", "species", "-o", path, "--folds", 0)
     return path
 
 
 def test_penguins_from_table_to_report():
-    out = run("fit", penguins_path(), "--target", "species").output
+    out = run("fit", penguins_path(), "--target", "species", page=True).output
     for part in ("344 rows", "Adelie 152", "flipper_length_mm", "accuracy", "Gentoo"):
         assert part in out
     assert re.search("holds +yes", out)
@@ -110,7 +114,7 @@ def test_the_accuracy_is_that_of_a_scikit_learn_pipeline():
 
 
 def test_the_demo_ends_well():
-    out = run("demo").output
+    out = run("demo", "--budget", "0s").output
     assert len(re.findall("holds +yes", out)) == 2
     assert "Try next" in out
     assert sorted(os.listdir()) == ["penguins-model.certifit", "penguins-report.html"]
@@ -134,7 +138,7 @@ def test_every_form_of_table_gives_the_same_model():
     parquet.write_table(penguins_table(), "t.parquet")
     models = []
     for i, name in enumerate((penguins_path(), "zipped.csv.gz", "tabs.tsv", "semicolons.csv", "t.parquet")):
-        run("fit", name, "--target", "species", "--folds", 0, "-o", f"{i}.certifit", "--report", f"{i}.html")
+        run("fit", name, "--target", "species", "--folds", 0, "-o", f"{i}.certifit")
         models.append(certifit.load(f"{i}.certifit"))
     assert {m.fingerprint_ for m in models} == {models[0].fingerprint_}
 
@@ -366,7 +370,11 @@ def test_settings_that_make_no_sense():
     parquet.write_table(small(), "t.parquet")
     fit = ("fit", "t.parquet", "--target", "y")
     assert "--C -1" in refused(*fit, "--C", -1)
-    assert "--folds 1" in refused(*fit, "--folds", 1)
+    assert "--cv 1" in refused(*fit, "--folds", 1)
+    assert "--C with --model forest" in refused(*fit, "--C", 1, "--model", "forest")
+    assert "the model 'tree'" in refused(*fit, "--model", "tree")
+    assert "--metric auc" in refused(*fit, "--metric", "auc")
+    assert "60s, 2m or 1h" in refused(*fit, "--budget", "soon")
     assert "class_weight='even'" in refused(*fit, "--class-weight", "even")
     assert "no weight column 'w'" in refused(*fit, "--weight", "w")
     assert "no column to drop 'z'" in refused(*fit, "--drop", "z")
@@ -454,3 +462,43 @@ def test_help_loads_nothing_heavy():
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "warm-up" in shown.stdout
     assert shown.stdout.strip().endswith("[]")
+
+
+def test_models_are_compared_and_a_replay_gives_the_same_bits():
+    parquet.write_table(small(40, junk=["a", "b"] * 20), "t.parquet")
+    fit = ("fit", "t.parquet", "--target", "y", "--json")
+    found = json.loads(run(*fit, "--model", "auto", "--budget", "0s", "--drop", "junk", page=True).output)
+    board = found["comparison"]
+    assert (board["chosen"]["model"], board["attempts"][0]["model"]) == ("linear", "baseline")
+    assert {a["fate"] for a in board["attempts"][2:]} == {"skipped"}
+    assert board["choice_certificate"]["holds"]
+    with open("t-report.html", encoding="utf-8") as page:
+        assert "Models that were tried" in page.read()
+    again = json.loads(run(*fit, "--drop", "junk", "--replay", found["model"], "-o", "again.certifit").output)
+    assert again["same_bits"] is True
+    assert again["comparison"]["digest"] == board["digest"]
+    assert "differs from the one the model was fitted to" in refused(*fit, "--replay", found["model"])
+    assert "no certifit model" in refused(*fit, "--replay", "t.parquet").replace("not a", "no")
+
+
+def test_a_replay_that_gives_other_bits_ends_with_code_1():
+    parquet.write_table(small(40), "t.parquet")
+    run("fit", "t.parquet", "--target", "y")
+    changed = certifit.load("t-model.certifit")
+    changed.model_.coef_ *= 1.0000001
+    certifit.save(changed, "changed.certifit")
+    out = run("fit", "t.parquet", "--target", "y", "--replay", "changed.certifit", code=1).output
+    assert "the replay gave OTHER bits" in out
+
+
+def test_predictions_with_intervals_and_columns_that_are_kept(model):
+    message = refused("predict", model, penguins_path(), "--intervals")
+    assert "errors on unseen rows are not known" in message
+    whole = penguins_table().drop_null()
+    parquet.write_table(whole, "t.parquet")
+    run("fit", "t.parquet", "--target", "body_mass_g", "-o", "m.certifit")
+    out = run("predict", "m.certifit", "t.parquet", "--intervals", "--coverage", 0.8, "--keep", "island").stdout
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == ["island", "prediction", "low", "high"]
+    expected = certifit.load("m.certifit").predict_interval(whole, coverage=0.8)
+    assert [[float(row["low"]), float(row["high"])] for row in rows] == expected.tolist()

@@ -59,7 +59,7 @@ class CrossValidation:
     notes: tuple[str, ...]  # what the reader should know
     classes: tuple[ClassScore, ...] = ()
     confusion: Array | None = None  # (k, k) rows (or weights) by true and predicted class
-    predicted: Array | None = None  # (n,) what a regressor says of each row, fitted to the other folds
+    predicted: Array | None = None  # (n,) or (n, k) what is said of each row by the model fitted to the other folds
 
 
 class HeldOutAnswers(NamedTuple):
@@ -114,7 +114,7 @@ def _cross_validate_classes(
         notes.append(f"{smallest} folds instead of {folds}: class {str(classes[rarest])!r} has {smallest} rows")
         folds = smallest
     held = _hold_out(model, data, stratified_folds(code, folds, seed), tell)
-    return held if isinstance(held, str) else _assess_classes(data, held, folds, notes)
+    return held if isinstance(held, str) else _assess_classes(data, held, folds, notes, classes)
 
 
 def assess_answers(
@@ -146,13 +146,20 @@ def assess_answers(
     if said is None or len(classes) != said.shape[1]:
         said = (answers["predict"][:, None] == classes).astype(np.float64)
     held = HeldOutAnswers(said[tested], baseline[tested], fold[tested], [])
-    return _assess_classes(part, held, len(splits), notes, "predict_proba" in answers)
+    found = _assess_classes(part, held, len(splits), notes, classes, "predict_proba" in answers)
+    return replace(found, predicted=said) if "predict_proba" in answers and len(tested) == len(data.y) else found
 
 
 def _assess_classes(
-    data: LabelledTable, held: HeldOutAnswers, folds: int, notes: Sequence[str], probable: bool = True
+    data: LabelledTable,
+    held: HeldOutAnswers,
+    folds: int,
+    notes: Sequence[str],
+    classes: Array,
+    probable: bool = True,
 ) -> CrossValidation:
-    classes, code, counts = np.unique(data.y, return_inverse=True, return_counts=True)
+    code = np.searchsorted(classes, data.y)
+    counts = np.bincount(code, minlength=len(classes))
     every, predicted = np.arange(len(classes)), held.model.argmax(axis=1)
     precision, recall, _, _ = precision_recall_fscore_support(
         code, predicted, labels=every, sample_weight=data.w, zero_division=0.0

@@ -140,7 +140,7 @@ class TableClassifier(ClassifierMixin, TableModel):
 
         For models of `certifit.fit`, which knows such rows; a set is wrong for about 1 - coverage of all new rows.
         """
-        limit, method = self._unseen_radius(coverage), "predict_proba"
+        limit, method = self.unseen_radius(coverage), "predict_proba"
         if not hasattr(self, method):
             method = "decision_function"
         return strangeness({method: getattr(self, method)(X)}) <= limit

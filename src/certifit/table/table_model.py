@@ -220,7 +220,7 @@ class TableModel(Estimator):
         """The fitted model's objective on these rows: total, data term and penalty."""
         return self.model_.objective(self.encode_labelled(X, y, sample_weight))
 
-    def _unseen_radius(self, coverage: float) -> float:
+    def unseen_radius(self, coverage: float) -> float:
         """How strange so large a share of new rows looks at most, by the rows that folds had left out."""
         check_is_fitted(self)
         if not hasattr(self, "search_"):

@@ -55,7 +55,7 @@ class TableRegressor(RegressorMixin, TableModel):
     left_out_ : the columns that are not used, and why
     features_ : names of the columns of numbers that the model sees
     model_ : the fitted GeneralizedLinearRegressor, or the fitted copy of `estimator`
-    family_ : the family of the model; empty where an estimator was given
+    family_ : the family of the model, unless an estimator was given
     family_because_ : why this family (diagnostic)
     certificate_ : what is proved about the fit
     target_, weight_ : names of the target and weight columns (None where arrays were given)
@@ -103,7 +103,7 @@ class TableRegressor(RegressorMixin, TableModel):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         assert isinstance(rows, EncodedRows)
         if self.estimator is not None:
-            return {**self._fitted(rows, self._fit_estimator(rows)), "family_because_": "an estimator was given"}
+            return self._fitted(rows, self._fit_estimator(rows))
         y, w = rows.data.y, rows.w
         family, why = (self.family, "as asked") if self.family != "auto" else choose_family(y, w)
         model = self._fit_family(rows, "poisson" if family == "negative_binomial" else family)
@@ -146,7 +146,9 @@ class TableRegressor(RegressorMixin, TableModel):
     @property
     def family_(self) -> str:
         """The family of the fitted model."""
-        return "" if self.estimator is not None else str(self.model_.family)
+        if self.estimator is not None:
+            raise AttributeError("the estimator that was given has no family")
+        return str(self.model_.family)
 
     def _inner_agreement(self, data: LabelledTable) -> dict[str, bool]:
         inner = self.model_
@@ -184,7 +186,7 @@ class TableRegressor(RegressorMixin, TableModel):
 
         For models of `certifit.fit`, which knows such rows; about 1 - coverage of all new rows are outside.
         """
-        reach, middle = self._unseen_radius(coverage), np.asarray(self.predict(X))
+        reach, middle = self.unseen_radius(coverage), np.asarray(self.predict(X))
         return np.column_stack([middle - reach, middle + reach])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

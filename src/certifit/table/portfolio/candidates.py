@@ -179,7 +179,9 @@ def _linear_machine_regressor(facts: TableFacts, C: float = 1.0) -> Any:
 
 _STRENGTHS = tuple({"C": C} for C in (0.1, 10.0, 0.01, 100.0))
 
-# From the simplest on: of models that are as good, the first is taken. Costs rise in about the same order.
+# By what they cost, as they are tried.
+RUN_ORDER = ("linear", "naive_bayes", "linear_svm", "kernel_svm", "forest", "boosting", "additive", "network")
+# From the simplest on: of models that are as good, the first is taken.
 KINDS: dict[str, ModelKind] = {
     "linear": ModelKind("linear model", variants=_STRENGTHS),
     "naive_bayes": ModelKind("naive Bayes", lambda facts: NaiveBayes("auto")),

@@ -109,7 +109,8 @@ class Contest:
 
     def halve_settings(self) -> None:
         """Try further settings of the best kinds: on each of the first folds the better half goes on."""
-        best = sorted(self.scored, key=lambda trial: -np.nanmean(trial.scores))[: self.tuning.kinds_tuned]
+        able = [trial for trial in self.scored if variants_of(trial.name, self.facts)]
+        best = sorted(able, key=lambda trial: -np.nanmean(trial.scores))[: self.tuning.kinds_tuned]
         lists = [[(t.name, s) for s in variants_of(t.name, self.facts)] for t in best]
         turns = range(max(map(len, lists), default=0))
         mixed = [pair for turn in turns for listed in lists for pair in listed[turn : turn + 1]]

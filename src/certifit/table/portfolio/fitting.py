@@ -18,13 +18,13 @@ from certifit.table.labelled_table import LabelledTable, labelled_table
 from certifit.table.portfolio.candidates import TableFacts, build
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.ledger import SearchLedger
-from certifit.table.portfolio.search import RowOrder, SearchSettings, search, why_not_compared
+from certifit.table.portfolio.search import RowOrder, SearchSettings, check_names, search, why_not_compared
 from certifit.table.reading import as_table
 from certifit.table.table_model import TableModel
 
 
 @dataclass(frozen=True)
-class ColumnRoles:
+class TableRoles:
     """What columns of a table are for."""
 
     target: str
@@ -44,14 +44,17 @@ class PreparedTable:
     order: RowOrder
 
 
-def prepare(X: Any, roles: ColumnRoles, task: Any = "auto") -> PreparedTable:
+def prepare(X: Any, roles: TableRoles, task: Any = "auto") -> PreparedTable:
     """Give every column its role; what cannot be is refused."""
     table = as_table(X)
     taken = {roles.target, roles.weight, roles.group, roles.time} - {None}
     for name in roles.drop:
         pick(table, name, "column to drop")
         if name in taken:
-            raise DataError(got=f"{name!r} to be dropped, which is also the target, weight, group or time")
+            raise DataError(
+                got=f"{name!r} to be dropped, which is also the target, weight, group or time",
+                wanted="another column",
+            )
     for role, name in (("group", roles.group), ("time", roles.time)):
         if name is not None and name in (roles.target, roles.weight):
             raise DataError(got=f"{name!r} as the {role} and as the target or weight", wanted="another column")
@@ -64,6 +67,9 @@ def prepare(X: Any, roles: ColumnRoles, task: Any = "auto") -> PreparedTable:
             pick(table, name, "column")
     data = labelled_table(table, roles.target, roles.weight, task=task, keep=roles.keep)
     groups, times = (_codes(data.table, name) for name in (roles.group, roles.time))
+    for role, codes in (("groups", groups), ("times", times)):
+        if codes is not None and codes.max() == 0:
+            raise DataError(got=f"one value only in the column of {role}", wanted="at least two different ones")
     data = replace(data, table=data.table.drop_columns([*{roles.group, roles.time} - {None}]))
     return PreparedTable(data, RowOrder(groups, times, roles.group or "", roles.time or ""))
 
@@ -90,7 +96,8 @@ def fit_prepared(
     if not why:
         found = search(data, settings, table.order, tell, replay)
         return found.model, found.assessment
-    name = "linear" if settings.model == "auto" else settings.model
+    check_names(settings)
+    name = settings.kinds[0]
     model = build(
         name, settings.settings or {}, TableFacts.of(data, settings.seed, settings.class_weight, settings.family)
     )
@@ -126,7 +133,7 @@ def fit(
     X : a data frame, an Arrow table, the path of a CSV or Parquet file
     target : the name of the column to predict
     model : 'auto', or one kind alone: linear, naive_bayes, linear_svm, additive, kernel_svm, forest, network or
-        boosting
+        boosting; or several: 'linear, forest'
     budget : seconds for comparing models, or '2m'; the fit to all rows comes after it
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
@@ -152,7 +159,7 @@ def fit(
     ledger = _ledger_of(replay)
     settings = SearchSettings(
         read_budget(budget), model, options.get("metric", "auto"), options.get("cv", 5), seed,
-        options.get("class_weight"), options.get("family", "auto"), tunes=model == "auto",
+        options.get("class_weight"), options.get("family", "auto"), tunes=model == "auto" or "," in model,
     )  # fmt: skip
     if ledger is not None:
         settings = replayed_settings(settings, ledger)
@@ -174,7 +181,7 @@ def _ledger_of(model: Any) -> SearchLedger | None:
     return None if model is None else model.search_
 
 
-def _roles(target: str, options: Mapping[str, Any]) -> ColumnRoles:
+def _roles(target: str, options: Mapping[str, Any]) -> TableRoles:
     lists = {name: tuple(options.get(name, ())) for name in ("drop", "keep", "categorical")}
     names = {name: options.get(name) for name in ("weight", "group", "time")}
-    return ColumnRoles(target, **names, **lists)
+    return TableRoles(target, **names, **lists)

@@ -30,6 +30,7 @@ class TableMetric:
         return first, second
 
 
+METRICS = ("auto", "accuracy", "log_loss", "brier", "r2", "mae")
 _OF_CLASSES = {
     "accuracy": TableMetric("accuracy", "accuracy", True),
     "log_loss": TableMetric("log loss", "neg_log_loss", False, scale=-1.0),

@@ -34,7 +34,7 @@ from certifit.rows.named_columns import nearest_names
 from certifit.table.cross_validation import CrossValidation, assess_answers
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.portfolio.calibration import unseen_errors
-from certifit.table.portfolio.candidates import KINDS, Settings, TableFacts, build
+from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, Settings, TableFacts, build
 from certifit.table.portfolio.clock import Clock
 from certifit.table.portfolio.contest import Contest, Trial
 from certifit.table.portfolio.digest import fitted_digest
@@ -48,7 +48,7 @@ class SearchSettings:
     """What a search was asked to do."""
 
     budget: float = 20.0  # seconds for comparing models; the fit to all rows comes after it
-    model: str = "auto"  # or one kind of model alone
+    model: str = "auto"  # or one kind of model alone, or several with commas between them
     metric: str = "auto"
     folds: int = 5
     seed: int = 0
@@ -61,6 +61,11 @@ class SearchSettings:
     fewest_rows: int = 20  # of a table on which models are compared
     most_rows: int = 50_000  # on which they are; more are drawn from
     draws: int = 300  # of the correction for the choice
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of models to try, in this order."""
+        return RUN_ORDER if self.model == "auto" else tuple(name.strip() for name in self.model.split(","))
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def search(
     replay: SearchLedger | None = None,
 ) -> FoundModel:
     """Compare, choose and fit; `replay` repeats what a ledger says and looks at no clock."""
-    _check_names(settings)
+    check_names(settings)
     compared, rows = _compared_rows(data, settings)
     contest, notes = _make_contest(
         compared, settings, order.among(rows), Clock(None if replay else settings.budget), tell
@@ -141,13 +146,14 @@ def search(
     return FoundModel(model, assess_answers(compared, winner.answers, contest.splits, notes))
 
 
-def _check_names(settings: SearchSettings) -> None:
-    if settings.model != "auto" and settings.model not in KINDS:
-        near = nearest_names(settings.model, [*KINDS])
-        raise DataError(
-            got=f"the model {settings.model!r}", wanted=f"auto or one of {', '.join(KINDS)}",
-            fix=f"Did you mean {near[0]!r}?" if near else "",
-        )  # fmt: skip
+def check_names(settings: SearchSettings) -> None:
+    for name in settings.kinds:
+        if name not in KINDS:
+            near = nearest_names(name, [*KINDS])
+            raise DataError(
+                got=f"the model {name!r}", wanted=f"auto, or some of {', '.join(KINDS)}",
+                fix=f"Did you mean {near[0]!r}?" if near else "",
+            )  # fmt: skip
 
 
 def _compared_rows(data: LabelledTable, settings: SearchSettings) -> tuple[LabelledTable, Array]:
@@ -190,8 +196,9 @@ def _folds(
         splits = [(np.sort(places[a]), np.sort(places[b])) for a, b in TimeSeriesSplit(folds).split(places)]
         return splits, (f"each fold tests rows that are later, by {order.time}, than those it was fitted to",)
     if problem.groups is not None:
+        folds = min(folds, len(np.unique(problem.groups)))
         plan = make_plan(problem, "k-fold", {"n_splits": folds}, settings.seed)
-        return plan.splits, (f"all rows of a group, by {order.group}, are in the same fold",)
+        return plan.splits, (f"all rows of a group, by {order.group}, are in the same of {folds} folds",)
     if problem.classes is None:
         made, notes = shuffled_folds(n, folds, settings.seed), ()
     else:
@@ -215,7 +222,7 @@ def _run(contest: Contest, settings: SearchSettings, replay: SearchLedger | None
                 contest.run_kind(attempt.name, attempt.settings)
         return
     try:
-        for name in KINDS if settings.model == "auto" else [settings.model]:
+        for name in settings.kinds:
             contest.run_kind(name, (settings.settings if name == settings.model else None) or {})
         if not contest.scored:
             raise DataError(
