@@ -1,5 +1,6 @@
 """The command line, end to end: penguins, bad input, exit codes."""
 
+import contextlib
 import csv
 import errno
 import gzip
@@ -9,13 +10,14 @@ import json
 import os
 import pkgutil
 import re
+import sqlite3
 import subprocess
 import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, parquet
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -36,12 +38,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*arguments, code=0, page=False):
+def run(*arguments, code=0, page=False, piped=None):
     """Run a command; a fit is that of the linear model and writes no page, unless told: both have their tests."""
     if arguments[0] == "fit" and "--help" not in arguments:
         arguments += () if {"--model", "--replay"} & set(arguments) else ("--model", "linear")
         arguments += () if page or "--report" in arguments else ("--no-report",)
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    result = CliRunner().invoke(app, [str(a) for a in arguments], input=piped)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output
@@ -135,12 +137,42 @@ def test_every_form_of_table_gives_the_same_model():
         file.write(text)
     write("tabs.tsv", text.decode().replace(",", "\t"))
     write("semicolons.csv", text.decode().replace(",", ";"))
-    parquet.write_table(penguins_table(), "t.parquet")
-    models = []
-    for i, name in enumerate((penguins_path(), "zipped.csv.gz", "tabs.tsv", "semicolons.csv", "t.parquet")):
-        run("fit", name, "--target", "species", "--folds", 0, "-o", f"{i}.certifit")
-        models.append(certifit.load(f"{i}.certifit"))
-    assert {m.fingerprint_ for m in models} == {models[0].fingerprint_}
+    table = penguins_table()
+    parquet.write_table(table, "t.parquet")
+    parquet.write_table(table.slice(0, 100), "part1.parquet")
+    parquet.write_table(table.slice(100), "part2.parquet")
+    feather.write_feather(table, "t.feather")
+    write("t.jsonl", "".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    with pa.CompressedOutputStream("zipped.csv.zst", "zstd") as file:
+        file.write(text)
+    with contextlib.closing(sqlite3.connect("t.db")) as database:
+        table.to_pandas().to_sql("birds", database, index=False)
+    forms = [
+        [penguins_path()],
+        ["zipped.csv.gz"],
+        ["zipped.csv.zst"],
+        ["tabs.tsv"],
+        ["semicolons.csv"],
+        ["t.parquet"],
+    ]
+    forms += [
+        ["part1.parquet", "part2.parquet"],
+        ["part*.parquet"],
+        ["t.feather"],
+        ["t.jsonl"],
+        ["t.db::birds"],
+        ["-"],
+    ]
+    found = set()
+    for form in forms:
+        run("fit", *form, "--target", "species", "--cv", 0, "--out", "m.certifit", piped=text)
+        found.add(certifit.load("m.certifit").fingerprint_)
+    assert len(found) == 1
+    said = run("predict", "m.certifit", "t.db::birds").stdout
+    assert said == run("predict", "m.certifit", "-", piped=text).stdout
+    assert "Did you mean 'birds'?" in refused("fit", "t.db::bird", "--target", "species")
+    assert "not an SQLite file" in refused("fit", "t.parquet::birds", "--target", "species")
+    assert "one JSON object in each line" in refused("fit", write("bad.jsonl", "{1"), "--target", "species")
 
 
 def test_options_reach_the_model():

@@ -46,7 +46,14 @@ app = typer.Typer(
     cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
-Table = Annotated[Path, typer.Argument(help="CSV (.csv, .csv.gz) or Parquet.", metavar="TABLE", show_default=False)]
+Table = Annotated[
+    list[str],
+    typer.Argument(
+        help="CSV, TSV, Parquet, JSON lines, Feather, `file.db::table`, `-` for standard input; several are joined.",
+        metavar="TABLE...",
+        show_default=False,
+    ),
+]
 Model = Annotated[
     Path, typer.Argument(help="A model written by `certifit fit`.", metavar="MODEL", show_default=False)
 ]
@@ -104,15 +111,16 @@ def fit(
     the comparison with the best so far.
     """
     from certifit.cli.commands.fit import FitPlaces, FitSettings, run_fit
+    from certifit.cli.files import TableFiles
 
     settings = FitSettings(
         target, folds, C, class_weight, weight, tuple(drop or ()), seed, task, family, tuple(keep or ()), model,
         metric, budget, group, time, replay, jobs,
     )  # fmt: skip
-    stem = Path(table.name.removesuffix(".gz")).stem
-    page = None if no_report else report or Path(f"{stem}-report.html")
-    places = FitPlaces(output or Path(f"{stem}-model.certifit"), page)
-    if not run_fit(table, settings, places, _screen(quiet, json)):
+    files = TableFiles(tuple(table))
+    page = None if no_report else report or Path(f"{files.stem}-report.html")
+    places = FitPlaces(output or Path(f"{files.stem}-model.certifit"), page)
+    if not run_fit(files, settings, places, _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
 
 
@@ -123,8 +131,9 @@ def audit(model: Model, table: Table, quiet: Quiet = False, json: Json = False) 
     It is recomputed from the table by an independent implementation.
     """
     from certifit.cli.commands.audit import run_audit
+    from certifit.cli.files import TableFiles
 
-    if not run_audit(model, table, _screen(quiet, json)):
+    if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
 
 
@@ -151,9 +160,10 @@ def predict(
     block, so that it may be larger than memory.
     """
     from certifit.cli.commands.predict import PredictSettings, run_predict
+    from certifit.cli.files import TableFiles
 
     settings = PredictSettings(coverage if intervals else None, tuple(keep or ()))
-    run_predict(model, table, output, _screen(False, False), settings)
+    run_predict(model, TableFiles(tuple(table)), output, _screen(False, False), settings)
 
 
 @app.command()
@@ -188,10 +198,11 @@ def demo(
     """
     from certifit.cli.commands.audit import run_audit
     from certifit.cli.commands.fit import FitPlaces, FitSettings, run_fit
+    from certifit.cli.files import TableFiles
     from certifit.datasets import penguins_path
 
-    screen = _screen(False, False)
-    model, report, table = Path("penguins-model.certifit"), Path("penguins-report.html"), penguins_path()
+    screen, table = _screen(False, False), TableFiles((str(penguins_path()),))
+    model, report = Path("penguins-model.certifit"), Path("penguins-report.html")
     holds = run_fit(table, FitSettings("species", budget=budget), FitPlaces(model, report), screen)
     screen.heading("Checking the saved model again")
     holds = run_audit(model, table, screen) and holds

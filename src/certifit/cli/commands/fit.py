@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from certifit.cli.files import check_writable, read_table
+from certifit.cli.files import TableFiles, check_writable, read_table
 from certifit.cli.saved_model import load_table_model
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
@@ -69,11 +69,11 @@ class FitSettings:
         """The comparison that these settings ask for; a strength of the penalty asks for the linear model alone."""
         model = "linear" if self.model == "auto" and self.C is not None else self.model
         strength = {} if self.C is None else {"C": self.C} if task == "classification" else {"alpha": 1 / self.C}
-        budget = {} if self.budget is None else {"budget": read_budget(self.budget)}
+        budget = SearchSettings.budget if self.budget is None else read_budget(self.budget)
         tunes = model == "auto" or "," in model or self.budget is not None
         return SearchSettings(
             model=model, metric=self.metric, folds=self.folds, seed=self.seed, class_weight=self.class_weight,
-            family=self.family, settings=strength, tunes=tunes, **budget,
+            family=self.family, settings=strength, tunes=tunes, budget=budget,
         )  # fmt: skip
 
 
@@ -84,11 +84,11 @@ class FitPlaces(NamedTuple):
     report: Path | None
 
 
-def run_fit(path: Path, settings: FitSettings, places: FitPlaces, screen: Screen) -> bool:
+def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: Screen) -> bool:
     """Do the job; True if the certificate holds and, of a replay, the bits are the same."""
     for place in places:  # before the work, not after it
         if place is not None:
-            check_writable(place, path)
+            check_writable(place, *path.paths)
     _check_settings(settings)
     replayed = None if settings.replay is None else load_table_model(settings.replay)
     if settings.jobs is not None:
@@ -117,8 +117,8 @@ def run_fit(path: Path, settings: FitSettings, places: FitPlaces, screen: Screen
     if useless is not None:
         alerts = [useless, *alerts]
         _show_alerts(screen, [useless])
-    recheck = shlex.join(["certifit", "audit", str(places.model), str(path)])
-    repeat = shlex.join(["certifit", "fit", str(path), "--target", settings.target, "--replay", str(places.model)])
+    recheck = shlex.join(["certifit", "audit", str(places.model), *path.paths])
+    repeat = shlex.join(["certifit", "fit", *path.paths, "--target", settings.target, "--replay", str(places.model)])
     if places.report is not None:
         page = Report(
             model, data, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
@@ -275,7 +275,7 @@ def _listed(settings: FitSettings, model: TableModel) -> dict[str, Any]:
 
 
 def _document(
-    path: Path,
+    path: TableFiles,
     model: TableModel,
     data: LabelledTable,
     assessment: CrossValidation | str,

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from certifit.cli.files import check_writable
+from certifit.cli.files import TableFiles, block_source, check_writable
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.store import write_predictions
@@ -23,15 +23,14 @@ class PredictSettings(NamedTuple):
 
 def run_predict(
     model_path: Path,
-    table_path: Path,
+    table_path: TableFiles,
     output: Path | None,
     screen: Screen,
     settings: PredictSettings = PredictSettings(),
 ) -> None:
     """Write the prediction and the probability of each class, one line for each row of the table."""
     if output is not None:
-        for source in (table_path, model_path):
-            check_writable(output, source)
+        check_writable(output, *table_path.paths, model_path)
     model = load_table_model(model_path)
     methods = ["predict", "predict_proba"] if hasattr(model, "predict_proba") else ["predict"]
     if settings.coverage is not None:
@@ -41,6 +40,6 @@ def run_predict(
         methods.append(method)
     with warnings_as_notes(screen):
         if output is None:
-            write_csv(model, table_path, sys.stdout.buffer, methods, settings.keep)
+            write_csv(model, block_source(table_path), sys.stdout.buffer, methods, settings.keep)
         else:
-            write_predictions(model, table_path, output, methods=methods, keep=settings.keep)
+            write_predictions(model, block_source(table_path), output, methods=methods, keep=settings.keep)

@@ -33,7 +33,6 @@ class TableRoles:
     time: str | None = None  # by which later rows are tested
     drop: tuple[str, ...] = ()  # not to be used
     keep: tuple[str, ...] = ()  # to be used though they only tell the rows apart
-    categorical: tuple[str, ...] = ()  # numbers that are categories
 
 
 @dataclass(frozen=True)
@@ -55,16 +54,13 @@ def prepare(X: Any, roles: TableRoles, task: Any = "auto") -> PreparedTable:
                 got=f"{name!r} to be dropped, which is also the target, weight, group or time",
                 wanted="another column",
             )
-    for role, name in (("group", roles.group), ("time", roles.time)):
-        if name is not None and name in (roles.target, roles.weight):
-            raise DataError(got=f"{name!r} as the {role} and as the target or weight", wanted="another column")
+    for role, column in (("group", roles.group), ("time", roles.time)):
+        if column is not None and column in (roles.target, roles.weight):
+            raise DataError(got=f"{column!r} as the {role} and as the target or weight", wanted="another column")
     table = table.drop_columns(list(roles.drop))
-    for name in roles.categorical:
-        column = pick(table, name, "column of categories")
-        table = table.set_column(table.column_names.index(name), name, column.cast(pa.string()).dictionary_encode())
-    for name in (roles.group, roles.time):
-        if name is not None:
-            pick(table, name, "column")
+    for role, column in (("group", roles.group), ("time", roles.time)):
+        if column is not None:
+            pick(table, column, f"{role} column")
     data = labelled_table(table, roles.target, roles.weight, task=task, keep=roles.keep)
     groups, times = (_codes(data.table, name) for name in (roles.group, roles.time))
     for role, codes in (("groups", groups), ("times", times)):
@@ -108,7 +104,7 @@ def fit_prepared(
 
 
 _OPTIONS = (
-    "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "categorical", "class_weight", "family",
+    "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "class_weight", "family",
 )  # fmt: skip
 
 
@@ -138,7 +134,7 @@ def fit(
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
     **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae), cv (5 folds),
-        weight, group and time (names of columns), drop, keep and categorical (lists of names), class_weight, family
+        weight, group and time (names of columns), drop and keep (lists of names), class_weight, family
 
     Returns
     -------
@@ -182,6 +178,5 @@ def _ledger_of(model: Any) -> SearchLedger | None:
 
 
 def _roles(target: str, options: Mapping[str, Any]) -> TableRoles:
-    lists = {name: tuple(options.get(name, ())) for name in ("drop", "keep", "categorical")}
-    names = {name: options.get(name) for name in ("weight", "group", "time")}
-    return TableRoles(target, **names, **lists)
+    lists = [tuple(options.get(name, ())) for name in ("drop", "keep")]
+    return TableRoles(target, options.get("weight"), options.get("group"), options.get("time"), *lists)

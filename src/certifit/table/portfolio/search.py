@@ -199,8 +199,9 @@ def _folds(
         folds = min(folds, len(np.unique(problem.groups)))
         plan = make_plan(problem, "k-fold", {"n_splits": folds}, settings.seed)
         return plan.splits, (f"all rows of a group, by {order.group}, are in the same of {folds} folds",)
+    notes: tuple[str, ...] = ()
     if problem.classes is None:
-        made, notes = shuffled_folds(n, folds, settings.seed), ()
+        made = shuffled_folds(n, folds, settings.seed)
     else:
         code, counts = np.unique(problem.y, return_inverse=True, return_counts=True)[1:]
         rarest = int(counts.argmin())
