@@ -315,6 +315,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("load", "store"),
     Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
+    Registered("fit", "table.portfolio.fitting"),
 )
 
 # Pictures are drawn in the rooms and exported by `certifit.plots`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -46,6 +46,8 @@ class Report:
     alerts: tuple[Alert, ...] = ()  # what to know before the model is trusted
     most_features: int = 200  # listed with their coefficients; the largest come first
     most_classes: int = 12  # with a column of coefficients each
+    leaderboard: Sequence[Mapping[str, Any]] = ()  # a line for each model that was tried, with the same headings
+    reproduce: str = ""  # the command that does all of this again
 
 
 def render(report: Report) -> str:
@@ -54,7 +56,8 @@ def render(report: Report) -> str:
         loader=PackageLoader("certifit.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     return environment.get_template("page.html.j2").render(
-        sections=("verdict", "columns", "new_rows", "certificate", "coefficients", "settings"),
+        sections=_sections(report),
+        lines=report.leaderboard,
         style=files("certifit.report").joinpath("style.css").read_text(encoding="utf-8"),
         model=report.model,
         certificate=report.model.certificate_,
@@ -74,14 +77,23 @@ def render(report: Report) -> str:
     )
 
 
+def _sections(report: Report) -> list[str]:
+    """The names of the sections, in the order of the page."""
+    found = ["verdict", "leaderboard", "columns", "new_rows", "certificate", "coefficients", "settings"]
+    left_out = [] if report.leaderboard else ["leaderboard"]
+    left_out += [] if hasattr(report.model.model_, "coef_") else ["coefficients"]
+    return [name for name in found if name not in left_out]
+
+
 def _pictures(report: Report) -> dict[str, str]:
     """The pictures of all sections, as data addresses."""
     with figures_apart():
         model = report.model
-        pictures = {
-            "convergence": _image(plot_convergence(model)),
-            "coefficients": _image(plot_coefficients(model)),
-        }
+        pictures = {}
+        if getattr(model.model_, "history_", ()):
+            pictures["convergence"] = _image(plot_convergence(model.model_))
+        if hasattr(model.model_, "coef_"):
+            pictures["coefficients"] = _image(plot_coefficients(model))
         if not isinstance(report.assessment, CrossValidation):
             return pictures
         if isinstance(model, TableClassifier):
@@ -94,18 +106,17 @@ def _pictures(report: Report) -> dict[str, str]:
 def _model_words(report: Report) -> dict[str, Any]:
     """What kind of model this is, and what its target is like."""
     model, classes = report.model, isinstance(report.model, TableClassifier)
-    kind = "Logistic regression"
-    if isinstance(model, TableRegressor):
+    kind = "Logistic regression" if model.estimator is None else type(model.model_).__name__
+    family = getattr(model, "family_", "")
+    if isinstance(model, TableRegressor) and family:
         kind = {"gaussian": "Least squares", "gamma": "Gamma regression"}.get(
             model.family_, model.family_.replace("_", " ").capitalize() + " regression"
         )
     return {
         "classifies": classes,
         "kind": kind,
-        "family": f"{FAMILY_WORDS[model.family_]}: {model.family_because_}"
-        if isinstance(model, TableRegressor)
-        else "",
-        "log_link": isinstance(model, TableRegressor) and model.family_ != "gaussian",
+        "family": f"{FAMILY_WORDS[family]}: {getattr(model, 'family_because_', '')}" if family else "",
+        "log_link": family not in ("", "gaussian"),
         "task": report.data.choice,
         "target_words": target_words(report.data, most_classes=20),
         "identifiers": [column.name for column in model.columns_ if column.identifies],
@@ -115,6 +126,8 @@ def _model_words(report: Report) -> dict[str, Any]:
 def _coefficients(report: Report) -> dict[str, Any]:
     """The table of coefficients: the features with the largest ones first, as many as fit on a page."""
     model, most = report.model, report.most_classes
+    if not hasattr(model.model_, "coef_"):
+        return {}
     coef, intercept = np.atleast_2d(model.model_.coef_), np.atleast_1d(model.model_.intercept_)
     classes = [str(c) for c in model.classes_] if isinstance(model, TableClassifier) else ["", "coefficient"]
     order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")

@@ -22,6 +22,7 @@ from certifit.neural_network.training.optimisers import OptimiserState
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
 from certifit.table.columns import Column
+from certifit.table.portfolio.ledger import Attempt, SearchLedger
 from certifit.tree.fitted_tree import Tree
 
 
@@ -57,6 +58,8 @@ def stored_classes() -> StoredClasses:
                 for cls in (Certificate, Check, Column, Mark, Objective, PairTerm, ShapeFunction, Stumps, Tree)
             },
             "OptimiserState": OptimiserState,
+            "Attempt": Attempt,
+            "SearchLedger": SearchLedger,
             "kernels.Constant": kernels.ConstantKernel,
             "kernels.Exponential": kernels.ExponentialKernel,
             "kernels.Linear": kernels.Linear,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from certifit.checkers.auditing import audit
-from certifit.cli.files import read_table
+from certifit.cli.files import TableFiles, read_table
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 
 
-def run_audit(model_path: Path, table_path: Path, screen: Screen) -> bool:
+def run_audit(model_path: Path, table_path: TableFiles, screen: Screen) -> bool:
     """Recompute the certificate from the table; True if it holds."""
     model = load_table_model(model_path)
     with warnings_as_notes(screen):

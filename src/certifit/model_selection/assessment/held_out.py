@@ -157,7 +157,7 @@ def _align(values: Array, fitted: Any, classes: Array, method: str) -> Array:
 
 
 def take_rows(X: Any, rows: Array) -> Any:
-    """Return rows of an array, a sparse matrix, a data frame or a list, as what it is.
+    """Return rows of an array, a sparse matrix, a data frame, an Arrow table or a list, as what it is.
 
     >>> take_rows(["a", "b", "c"], np.array([2, 0]))
     ['c', 'a']
@@ -166,4 +166,6 @@ def take_rows(X: Any, rows: Array) -> Any:
         return X.iloc[rows]
     if isinstance(X, list | tuple):
         return [X[i] for i in rows]
+    if hasattr(X, "column_names"):  # Arrow's own
+        return X.take(rows)
     return X[rows]
