@@ -1,5 +1,5 @@
-"""The one-file HTML report of a fitted table model."""
+"""One-file HTML pages about fitted models, which check themselves."""
 
-from certifit.report.page import Report, render
+from certifit.report.table_page import Report, render
 
 __all__ = ["Report", "render"]
