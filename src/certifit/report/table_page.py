@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from certifit.core.proved_digits import proved_digits
 from certifit.report.answers import ModelAnswers, class_charts, number_charts, worst_rows
 from certifit.report.certificate_section import certificate_section
 from certifit.report.charts import ChartAxis, axis_around
-from certifit.report.importance import ColumnImportance, ImportanceTuning, shuffled_importance
+from certifit.report.drivers import (
+    ColumnImportance,
+    FittedCoefficients,
+    ImportanceTuning,
+    coefficient_table,
+    importance_table,
+    shuffled_importance,
+)
 from certifit.report.page import PageSection, compose, versions, written_at
 from certifit.report.sealing.convex_fits import model_proof
 from certifit.report.sealing.proof import FitSource
@@ -120,6 +126,7 @@ def _verdicts(report: Report) -> dict[str, Any]:
         useful = {"state": "good" if better else "bad", "head": head, "score": shown, "why": ""}
     return {
         "certificate": certificate,
+        "unaudited": "",
         "alerts": report.alerts,
         "useful": useful,
         "classifies": _classes(report.model) is not None,
@@ -130,7 +137,7 @@ def _verdicts(report: Report) -> dict[str, Any]:
 def _scores(report: Report) -> dict[str, Any]:
     assessment = report.assessment
     if not isinstance(assessment, CrossValidation):
-        return {"assessment": None, "why": assessment}
+        return {"lines": (), "why": assessment}
     lines = []
     for score in assessment.scores:
         reach = float(t.ppf(0.975, assessment.folds - 1))
@@ -140,8 +147,9 @@ def _scores(report: Report) -> dict[str, Any]:
         lines.append({"score": score, "ours": ours, "base": base, "axis": axis, "share": share})
     most = 60
     return {
-        "assessment": assessment,
         "lines": lines,
+        "how": _fold_words(assessment),
+        "notes": assessment.notes,
         "classifies": bool(assessment.classes),
         "smaller": SMALLER_IS_BETTER,
         "classes": assessment.classes[:most],
@@ -149,6 +157,16 @@ def _scores(report: Report) -> dict[str, Any]:
         "confusion": _confusion(report) if len(assessment.classes) <= 20 else (),
         "why": "",
     }
+
+
+def _fold_words(assessment: CrossValidation) -> str:
+    known = ", stratified by class" if assessment.classes else ""
+    baseline = "class frequencies" if assessment.classes else "mean"
+    return (
+        f"{assessment.folds}-fold cross-validation{known}; mean ± standard error over the folds, drawn with intervals "
+        "of 95 %, the model in colour and the baseline in grey. The encoding is learnt again in each fold. The "
+        f"baseline knows the {baseline} only."
+    )
 
 
 def _pairs(score: FoldScore) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -204,47 +222,15 @@ def _importance(
 
 
 def _drivers(report: Report, importance: list[ColumnImportance]) -> dict[str, Any]:
-    classes = _classes(report.model)
-    loss = "log loss" if classes is not None else "mean absolute error"
-    most = max((column.high for column in importance), default=1.0)
-    shown = {"importance": importance, "most": most, "loss": loss, "classifies": classes is not None}
-    return {**shown, "log_link": getattr(report.model, "family_", "gaussian") != "gaussian", **_coefficients(report)}
-
-
-def _coefficients(report: Report) -> dict[str, Any]:
-    """The table of coefficients: the features with the largest ones first, as many as fit on a page."""
-    model, most = report.model, report.most_classes
-    inner: Any = getattr(model, "model_", model)
-    if not hasattr(inner, "coef_"):
-        return {"coefficients": [], "complete": True, "proved": False, "coefficient_classes": [], "intercept": []}
-    coef, intercept = np.atleast_2d(inner.coef_), np.atleast_1d(inner.intercept_)
-    labels = _classes(model)
-    classes = ["", "coefficient"] if labels is None else [str(c) for c in labels]
-    order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
-    listed = order[: report.most_features]
-    errors = model.certificate_.parameter_error
-    printed = _printed(np.column_stack([coef, intercept]), np.array(errors))
-    largest = float(np.abs(coef).max(initial=0.0))
+    model = report.model
+    inner = getattr(model, "model_", model)
+    listed = FittedCoefficients.of(inner, model.features_, _classes(model), model.certificate_)
     return {
-        "coefficient_classes": (classes if len(coef) > 1 else classes[1:])[:most],
-        "coefficients": [
-            (model.features_[j], [row[j] for row in printed[:most]], float(coef[0, j]) if len(coef) == 1 else None)
-            for j in listed
-        ],
-        "largest": largest,
-        "complete": len(coef) <= most and len(listed) == len(order),
-        "counts": f"{coef.shape[1]:,} columns" + (f" and {len(labels):,} classes" if labels is not None else ""),
-        "intercept": [row[-1] for row in printed[:most]],
-        "proved": bool(errors),
+        **importance_table(importance, _classes(model) is not None),
+        "log_link": getattr(model, "family_", "gaussian") != "gaussian",
+        "standardised": True,
+        **coefficient_table(listed, report.most_features, report.most_classes),
     }
-
-
-def _printed(values: Array, errors: Array) -> list[list[str]]:
-    """Coefficients with the digits that are proved; with four decimals where nothing is proved about any."""
-    if not errors.size:
-        return [[f"{value:.4f}" for value in row] for row in values.tolist()]
-    pairs = zip(values.tolist(), errors.tolist(), strict=True)
-    return [[proved_digits(value, error) for value, error in zip(*pair, strict=True)] for pair in pairs]
 
 
 # The table, the settings, the proof. -----------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class ProofTuning:
     balanced: float = 1e-13  # imbalance of the intercepts, per row
     steps: int = 8  # of Newton's method
     most_parameters: int = 400  # up to which the witness is found by Newton's method; beyond, it is the model's own
-    most_numbers: int = 50_000_000  # the same for rows times columns times squared scores
+    most_numbers: int = 5_000_000  # the same for rows times columns times squared scores
 
 
 class ConvexFit(NamedTuple):
