@@ -258,7 +258,7 @@ class _PageMaker:
         if inner_X is not None:
             kept = truth if hasattr(self.model, "classes_") else truth.astype(np.float64)
             digest = fingerprint(np.ascontiguousarray(inner_X), kept, weights)
-        params = getattr(self.model, "get_params", dict)()
+        params: dict[str, Any] = getattr(self.model, "get_params", dict)()
         plain = {
             name: repr(value)
             for name, value in params.items()
