@@ -176,6 +176,32 @@ def diff(
 
 
 @app.command()
+def explore(
+    table: Table,
+    report: Annotated[
+        Path | None, typer.Option(help="Where the HTML page goes.  [default: TABLE-explored.html]")
+    ] = None,
+    groups: Annotated[int, typer.Option(min=0, help="Number of groups; 0 chooses it.")] = 0,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column not to use; may be repeated.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Where clusterings start.")] = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Look at a table without a target.
+
+    A map of its rows (principal components), groups with what is proved of them, which columns drive these, holes
+    and outliers, on the screen and on a page.
+    """
+    from certifit.cli.commands.explore import ExploreSettings, run_explore
+
+    settings = ExploreSettings(groups, tuple(drop or ()), seed)
+    stem = Path(table.name.removesuffix(".gz")).stem
+    run_explore(table, settings, report or Path(f"{stem}-explored.html"), _screen(quiet, json))
+
+
+@app.command()
 def predict(
     model: Model,
     table: Table,

@@ -29,16 +29,18 @@ PROVES_NOT = (
 )
 
 
-def certificate_section(certificate: Certificate, model: Any, recheck: str) -> PageSection:
+def certificate_section(
+    certificate: Certificate, model: Any, recheck: str, proves_not: str = PROVES_NOT
+) -> PageSection:
     """The section on what is proved about a fitted model."""
     return PageSection(
         "certificate",
         {
             "certificate": certificate,
             "proves": PROVES[certificate.kind],
-            "proves_not": PROVES_NOT,
+            "proves_not": proves_not,
             "ruler": _ruler(certificate),
-            "convergence": _convergence(getattr(model, "history_", ()), certificate.tol),
+            "convergence": _convergence(getattr(model, "history_", ()), certificate),
             "recheck": recheck,
         },
     )
@@ -79,8 +81,9 @@ def _ruler(certificate: Certificate) -> Markup | None:
     return svg_box(360, 82, Markup("").join(parts), words)
 
 
-def _convergence(history: Sequence[Any], tol: float) -> Markup | None:
-    """The gap that was still open after each pass of the fit."""
+def _convergence(history: Sequence[Any], certificate: Certificate) -> Markup | None:
+    """The gap that was still open after each pass of the fit, or what it promised to gain."""
+    tol, what = certificate.tol, "gap still open" if certificate.kind == "optimal" else "gain still promised"
     marks = [mark for mark in history if isinstance(mark, Mark) and math.isfinite(mark.gain) and mark.gain > 0]
     if len(marks) < 2:
         return None
@@ -89,11 +92,9 @@ def _convergence(history: Sequence[Any], tol: float) -> Markup | None:
     seconds = [mark.seconds - history[0].seconds for mark in marks]
     said = [f"pass {p:.0f}, {1e3 * s:.3g} ms: {g:.2g}" for p, s, g in zip(passes, seconds, gains, strict=True)]
     across = axis_around("pass over the rows", passes)
-    up = axis_around("gap still open, share", gains, np.array([tol]), log=True)
+    up = axis_around(f"{what}, share", gains, np.array([tol]), log=True)
     ends = np.array([across.low, across.high])
     layers = [ChartLayer("line", passes, gains), ChartLayer("dots", passes, gains, words=said)]
     if tol > 0:
         layers.insert(0, ChartLayer("guide", ends, np.full(2, tol)))
-    return draw_chart(
-        layers, across, up, f"The gap fell from {gains[0]:.2g} to {gains[-1]:.2g}; {tol:.2g} was asked for"
-    )
+    return draw_chart(layers, across, up, f"{what}: from {gains[0]:.2g} to {gains[-1]:.2g}; {tol:.2g} was asked for")

@@ -137,6 +137,20 @@ def draw_bar(value: float, most: float, words: str, ends: tuple[float, float] | 
     return svg_box(120, 16, inside, words, "cell")
 
 
+def draw_histogram(counts: Array) -> Markup:
+    """Counts as small bars, for a cell of a table."""
+    most, wide = max(float(np.max(counts)), 1.0), 118 / len(counts)
+    one = Markup('<rect class="bar more" x="{}" y="{}" width="{}" height="{}"/>')
+    parts = [
+        one.format(_short(1 + j * wide), _short(15 - 14 * n / most), _short(wide - 1), _short(14 * n / most))
+        for j, n in enumerate(np.asarray(counts).tolist())
+    ]
+    words = "how values are spread, from the smallest to the largest: " + ", ".join(
+        map(str, np.asarray(counts).tolist())
+    )
+    return svg_box(120, 16, Markup("").join(parts), words, "cell")
+
+
 def _draw_axes(frame: ChartFrame, x: ChartAxis, y: ChartAxis) -> Markup:
     bottom, right = frame.height - frame.bottom, frame.width - frame.right
     parts = []

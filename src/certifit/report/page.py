@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from certifit.report.charts import draw_bar, draw_intervals, shaded
+from certifit.report.charts import draw_bar, draw_histogram, draw_intervals, shaded
 from certifit.report.sealing.seal import content_policy, page_digest
 from certifit.report.words import shortened, with_error
 
@@ -61,7 +61,13 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("certifit.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.globals |= {"intervals": draw_intervals, "bar": draw_bar, "shaded": shaded, "with_error": with_error}
+    environment.globals |= {
+        "intervals": draw_intervals,
+        "bar": draw_bar,
+        "histogram": draw_histogram,
+        "shaded": shaded,
+        "with_error": with_error,
+    }
     environment.filters |= {"short": shortened, "count": "{:,}".format}
     return environment
 

@@ -163,9 +163,9 @@ def _fold_words(assessment: CrossValidation) -> str:
     known = ", stratified by class" if assessment.classes else ""
     baseline = "class frequencies" if assessment.classes else "mean"
     return (
-        f"{assessment.folds}-fold cross-validation{known}; mean ± standard error over the folds, drawn with intervals "
-        "of 95 %, the model in colour and the baseline in grey. The encoding is learnt again in each fold. The "
-        f"baseline knows the {baseline} only."
+        f"{assessment.folds}-fold cross-validation{known}; mean ± standard error over the folds, drawn with "
+        "intervals of 95 %, the model in colour and the baseline in grey. The encoding is learnt again in each fold. "
+        f"The baseline knows the {baseline} only."
     )
 
 

@@ -61,9 +61,9 @@ class ModelDifferences:
     def same_bits(self) -> bool:
         """Whether both have the same numbers, bit for bit."""
         names = ("coef_", "intercept_")
-        pairs = [(getattr(self.first.model_, n, None), getattr(self.second.model_, n, None)) for n in names]
-        known = all(x is not None for pair in pairs for x in pair)
-        return known and self.same_problem and all(np.array_equal(x, y) for x, y in pairs)
+        a, b = self.first.model_, self.second.model_
+        known = all(hasattr(model, name) for model in (a, b) for name in names)
+        return known and self.same_problem and all(np.array_equal(getattr(a, n), getattr(b, n)) for n in names)
 
     def solver_words(self) -> str:
         """What the gaps say of the difference of both objectives."""
@@ -198,7 +198,7 @@ def _params(model: TableModel) -> dict[str, str]:
     """The settings of the model of the table, and of the one inside as `model_.…`, as text."""
     own = {name: repr(value) for name, value in model.get_params().items()}
     same = {name for name in own if not name.startswith("model_")}
-    inner = getattr(model.model_, "get_params", dict)()
+    inner: dict[str, Any] = getattr(model.model_, "get_params", dict)()
     # What rows weigh in all is no setting: the penalty beside it is the outer model's.
     skipped = {*same, "alpha", "theta"}
     return own | {f"model_.{name}": repr(value) for name, value in inner.items() if name not in skipped}
