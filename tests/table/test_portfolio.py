@@ -226,3 +226,24 @@ def test_the_leaderboard_is_shown_in_words_and_in_notebooks():
         assert part in text
     assert max(map(len, text.splitlines())) <= 80
     assert "Leaderboard" in model._repr_html_()
+
+
+def test_numbers_that_are_categories_and_words_that_are_holes(tmp_path):
+    """The same as by hand, in predictions and in the audit too."""
+    rows = table().drop_columns(["amount"])
+    code = np.arange(90) % 4
+    x = np.where(np.arange(90) % 9 == 0, -999.0, rows["x"].to_numpy())
+    given = pa.table({"x": x, "z": rows["z"], "code": code, "kind": rows["kind"]})
+    model = fit(given, "kind", model="linear", categorical=["code"], missing_words=["-999"])
+    plain = pa.table({
+        "x": pa.array(x, mask=x == -999.0), "z": rows["z"], "code": [f"{c}" for c in code], "kind": rows["kind"],
+    })  # fmt: skip
+    by_hand = TableClassifier().fit(plain.set_column(2, "code", plain["code"].dictionary_encode()), "kind")
+    assert model.features_ == by_hand.features_
+    assert (model.model_.coef_ == by_hand.model_.coef_).all()
+    save(model, tmp_path / "m.certifit")
+    again = load(tmp_path / "m.certifit")
+    assert audit(again, given).holds
+    assert (again.predict(given) == by_hand.predict(plain)).all()
+    again.categorical = ()
+    assert not audit(again, given).holds

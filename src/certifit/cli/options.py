@@ -57,3 +57,11 @@ ReplayOption = Annotated[
     Path | None,
     typer.Option(help="A model to fit again by its ledger: no clock, the same bits.", show_default=False),
 ]
+CategoricalOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Column of numbers that are categories; may be repeated.", show_default=False),
+]
+MissingOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Word or number for a missing entry, beside ?, - and n/a; repeatable.", show_default=False),
+]

@@ -7,7 +7,7 @@ again. Settings that have the unit of the target (C and epsilon of support vecto
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,11 @@ class PortfolioTuning:
 _LIMITS = PortfolioTuning()
 
 
+def reading_of(data: LabelledTable) -> dict[str, Any]:
+    """How the columns of labelled rows are read, as a table model takes it."""
+    return {"keep": data.keep, "categorical": data.categorical, "missing_words": data.missing_words}
+
+
 @dataclass(frozen=True)
 class TableFacts:
     """What candidates are made from beside their settings."""
@@ -61,15 +66,15 @@ class TableFacts:
     deviation: float  # of a quantity; 1 for classes
     seed: int
     class_weight: Any = None
-    keep: tuple[str, ...] = ()
     family: str = "auto"
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how columns are read, as a table model takes it
 
     @classmethod
     def of(cls, data: LabelledTable, seed: int, class_weight: Any = None, family: str = "auto") -> TableFacts:
         """The facts of labelled rows."""
         deviation = 1.0 if data.choice.task == "classification" else float(np.std(data.y)) or 1.0
         entries = len(data.y) * sum(len(column.features) for column in data.columns)
-        return cls(data.choice.task, len(data.y), entries, deviation, seed, class_weight, data.keep, family)
+        return cls(data.choice.task, len(data.y), entries, deviation, seed, class_weight, family, reading_of(data))
 
 
 @dataclass(frozen=True)
@@ -97,16 +102,16 @@ def build(name: str, settings: Settings, facts: TableFacts) -> TableModel:
     kind = KINDS[name]
     if facts.task == "classification":
         if name == "linear":
-            return TableClassifier(class_weight=facts.class_weight, keep=facts.keep, **settings)
+            return TableClassifier(class_weight=facts.class_weight, **facts.reading, **settings)
         assert kind.classifier is not None
         estimator = kind.classifier(facts, **settings)
         if facts.class_weight is not None:
             estimator.set_params(class_weight=facts.class_weight)
-        return TableClassifier(keep=facts.keep, estimator=estimator)
+        return TableClassifier(**facts.reading, estimator=estimator)
     if name == "linear":
-        return TableRegressor(family=facts.family, keep=facts.keep, **settings)
+        return TableRegressor(family=facts.family, **facts.reading, **settings)
     assert kind.regressor is not None
-    return TableRegressor(keep=facts.keep, estimator=kind.regressor(facts, **settings))
+    return TableRegressor(**facts.reading, estimator=kind.regressor(facts, **settings))
 
 
 def suits(name: str, facts: TableFacts) -> str:
