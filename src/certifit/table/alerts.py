@@ -69,7 +69,7 @@ def usefulness_alert(assessment: CrossValidation | str) -> Alert | None:
 
 
 def choice_alert(ledger: SearchLedger) -> Alert | None:
-    """Say where the model that was chosen is no better than its baseline, once its score is corrected for the choice."""
+    """Say where the chosen model is no better than its baseline, by its score corrected for the choice."""
     gained = ledger.corrected - ledger.baseline.score
     gained = gained if ledger.larger_is_better else -gained
     error = (ledger.corrected_high - ledger.corrected_low) / 2 / NormalDist().inv_cdf((1 + ledger.confidence) / 2)
