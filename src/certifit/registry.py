@@ -348,6 +348,7 @@ PICTURES: dict[str, str] = {
     "plot_scores": "feature_selection.plots",
     "plot_scree": "decomposition.pca.plots",
     "plot_search": "feature_selection.plots",
+    "plot_pair_functions": "ensemble.additive.plots",
     "plot_shape_functions": "ensemble.additive.plots",
     "plot_slope_sizes": "neural_network.plots",
     "plot_split": "decomposition.robust.plots",

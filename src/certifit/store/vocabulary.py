@@ -14,6 +14,7 @@ from scipy import sparse
 from certifit import families
 from certifit.core import Certificate, Check, Mark, Objective
 from certifit.ensemble.adaboost.stumps import Stumps
+from certifit.ensemble.additive.pair_terms import PairTerm
 from certifit.ensemble.additive.shape_functions import ShapeFunction
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.forest.forest_trees import ForestTrees
@@ -54,7 +55,7 @@ def stored_classes() -> StoredClasses:
             **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, ForestTrees, Tree)},
             **{
                 cls.__name__: cls
-                for cls in (Certificate, Check, Column, Mark, Objective, ShapeFunction, Stumps, Tree)
+                for cls in (Certificate, Check, Column, Mark, Objective, PairTerm, ShapeFunction, Stumps, Tree)
             },
             "OptimiserState": OptimiserState,
             "Attempt": Attempt,
