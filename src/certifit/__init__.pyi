@@ -149,6 +149,7 @@ from certifit.checkers.tree.sums.questions import prove_monotone as prove_monoto
 from certifit.checkers.tree.sums.questions import prove_order as prove_order
 from certifit.model_selection.choosing.penalty_range import prove_penalty as prove_penalty
 from certifit.feature_selection.score_functions import r_regression as r_regression
+from certifit.report.model_page import report as report
 from certifit.linear_model.regularisation_path import ridge_regression as ridge_regression
 from certifit.checkers.neural_network.robustness import robust_radius as robust_radius
 from certifit.store import save as save

@@ -293,6 +293,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("assess_values", "model_selection.choosing.score_curves"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
+    Registered("report", "report.model_page"),
     Registered("compare", "checkers.comparison"),
     Registered("prove_monotone", "checkers.tree.sums.questions"),
     Registered("prove_order", "checkers.tree.sums.questions"),

@@ -1,7 +1,7 @@
 """The commands. Heavy imports wait until a command runs, so that `certifit --help` is quick.
 
-Exit codes: 0 done; 1 a certificate does not hold, or a checked script would not run; 2 the input cannot be used (got,
-wanted, what to do: on stderr).
+Exit codes: 0 done; 1 a certificate does not hold, two models differ, or a checked script would not run; 2 the input
+cannot be used (got, wanted, what to do: on stderr).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from certifit.cli import options
 
-NOT_PROVED, WOULD_NOT_RUN, BAD_INPUT, INTERRUPTED = 1, 1, 2, 130
+NOT_PROVED, WOULD_NOT_RUN, DIFFERENT, BAD_INPUT, INTERRUPTED = 1, 1, 1, 2, 130
 
 
 class Commands(TyperGroup):
@@ -127,16 +127,88 @@ def fit(
 
 
 @app.command()
-def audit(model: Model, table: Table, quiet: Quiet = False, json: Json = False) -> None:
+def audit(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A model of `certifit fit`, a network (.onnx), scikit-learn's (.skops, .pkl, .joblib).",
+            metavar="MODEL",
+            show_default=False,
+        ),
+    ],
+    table: Table,
+    target: Annotated[
+        str | None, typer.Option(help="Target column, of a model that is not certifit's.", show_default=False)
+    ] = None,
+    ci: Annotated[
+        bool, typer.Option("--ci", help="Write JUnit XML; another table than the fit's fails too.")
+    ] = False,
+    junit: Annotated[Path, typer.Option(help="Where --ci writes.")] = Path("certifit-audit.xml"),
+    unsafe_pickle: Annotated[
+        bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
     """Check a saved model's certificate again.
 
-    It is recomputed from the table by an independent implementation.
+    It is recomputed from the table by an independent implementation. Ends with 0 if it holds, 1 if not, 2 where the
+    input cannot be used.
     """
-    from certifit.cli.commands.audit import run_audit
+    from certifit.cli.commands.audit import AuditSettings, run_audit
     from certifit.cli.files import TableFiles
 
-    if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json)):
+    settings = AuditSettings(target, junit if ci else None, unsafe_pickle)
+    if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
+
+
+@app.command()
+def diff(
+    first: Annotated[Path, typer.Argument(help="A model of `certifit fit`.", metavar="A", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another one.", metavar="B", show_default=False)],
+    table: Annotated[
+        list[str] | None, typer.Argument(help="Rows to compare them on.", metavar="[TABLE]...", show_default=False)
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Say why two models of a table differ.
+
+    Data, settings, seeds, and how much of the difference may be the solvers' own: what their gaps leave open. With a
+    table, also which rows are judged otherwise, and whether the score is. Ends with 1 where they differ.
+    """
+    from certifit.cli.commands.diff import run_diff
+    from certifit.cli.files import TableFiles
+
+    if not run_diff(first, second, TableFiles(tuple(table)) if table else None, _screen(quiet, json)):
+        raise typer.Exit(DIFFERENT)
+
+
+@app.command()
+def explore(
+    table: Table,
+    report: Annotated[
+        Path | None, typer.Option(help="Where the HTML page goes.  [default: TABLE-explored.html]")
+    ] = None,
+    groups: Annotated[int, typer.Option(min=0, help="Number of groups; 0 chooses it.")] = 0,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column not to use; may be repeated.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Where clusterings start.")] = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Look at a table without a target.
+
+    A map of its rows (principal components), groups with what is proved of them, which columns drive these, holes
+    and outliers, on the screen and on a page.
+    """
+    from certifit.cli.commands.explore import ExploreSettings, run_explore
+    from certifit.cli.files import TableFiles
+
+    settings, files = ExploreSettings(groups, tuple(drop or ()), seed), TableFiles(tuple(table))
+    run_explore(files, settings, report or Path(f"{files.stem}-explored.html"), _screen(quiet, json))
 
 
 @app.command()

@@ -38,3 +38,13 @@ def with_error(value: float, error: float) -> str:
         return f"{value:.4g} ± {error:.2g}"
     decimals = 4 if error <= 0 else min(4, max(0, 1 - math.floor(math.log10(error))))
     return f"{value:.{decimals}f} ± {error:.{decimals}f}"
+
+
+def shortened(text: object, length: int = 60) -> str:
+    """Words of the data in one line, cut where they are too long for a page.
+
+    >>> shortened("a  b\\n c"), shortened("abcdefgh", 5)
+    ('a b c', 'abcd…')
+    """
+    words = " ".join(str(text).split())
+    return words if len(words) <= length else words[: length - 1] + "…"

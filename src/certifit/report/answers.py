@@ -1,0 +1,176 @@
+"""What a model answers for rows, beside the truth: curves, thresholds, residuals and the worst mistakes of a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from markupsafe import Markup
+
+from certifit.model_selection.assessment.classifier_tables import (
+    CurveBand,
+    TestedScores,
+    calibration_table,
+    precision_recall_band,
+    roc_band,
+    threshold_table,
+)
+from certifit.report.charts import ChartAxis, ChartLayer, axis_around, draw_chart, thinned
+from certifit.report.words import shortened
+from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class ModelAnswers:
+    """Truth and answers of some rows, in the same order."""
+
+    y: Array  # (n,) labels, or numbers
+    said: Array  # (n, k) probabilities of the classes, or (n,) numbers
+    classes: Array | None  # (k,) of a classifier
+    folds: int = 0  # rows were held out in so many folds; 0: the model was fitted to them, or nobody knows
+    confidence: float = 0.95
+
+    @property
+    def tested(self) -> TestedScores:
+        """The same as tables of two classes read them."""
+        assert self.classes is not None
+        # Rows of several folds depend on each other, and count for fewer (Nadeau & Bengio 2003).
+        worth = 1 / (1 + self.folds / (self.folds - 1)) if self.folds > 1 else 1.0
+        found = {"predict_proba": self.said, "predict": self.classes[self.said.argmax(axis=1)]}
+        return TestedScores(self.y, self.classes, found, self.confidence, worth)
+
+    @property
+    def loss(self) -> Array:
+        """How wrong each answer is (n,): minus the logarithm of the true class's probability, or the distance."""
+        if self.classes is None:
+            return np.abs(self.y - self.said)
+        code = np.searchsorted(self.classes, self.y)
+        return -np.log(np.maximum(self.said[np.arange(len(code)), code], 1e-300))
+
+
+def class_charts(answers: ModelAnswers) -> dict[str, Any]:
+    """ROC, precision and recall, calibration and thresholds of two classes; of more, the calibration alone."""
+    classes, tested = answers.classes, answers.tested
+    assert classes is not None
+    if len(classes) > 2:
+        right = answers.y == classes[answers.said.argmax(axis=1)]
+        surest = answers.said.max(axis=1)
+        both = np.column_stack([1 - surest, surest])
+        tested = TestedScores(
+            right, np.array([False, True]), {"predict_proba": both}, answers.confidence, tested.worth
+        )
+        return {"calibration": _calibration(tested, "probability of the answer", "answers that were right")}
+    if len(np.unique(answers.y)) < 2:
+        return {}
+    roc, recall = roc_band(tested, None), precision_recall_band(tested, None)
+    table = threshold_table(tested, None, np.linspace(0.1, 0.9, 9))
+    names = ("threshold", "called positive", "precision", "recall", "specificity", "F1")
+    lines = zip(*(table.columns[name] for name in names), strict=True)
+    positive = shortened(str(classes[1]), 24)
+    return {
+        "roc": _curve(roc, f"area {roc.area:.3f}"),
+        "roc_area": roc.area,
+        "precision_recall": _curve(recall, "precision against recall"),
+        "calibration": _calibration(tested, f"probability of {positive}", f"rows that are {positive}"),
+        "thresholds": [(f"{t:.1f}", f"{n:,}", *(_percent(share) for share in shares)) for t, n, *shares in lines],
+        "positive": classes[1],
+        "note": tested.note,
+    }
+
+
+def _percent(share: float) -> str:
+    return "–" if not np.isfinite(share) else f"{100 * share:.1f} %"
+
+
+def _curve(band: CurveBand, words: str) -> Markup:
+    at = thinned(len(band.x), 200)
+    across, up = (ChartAxis(name, 0.0, 1.0) for name in band.axes)
+    x, y, low, high = (values[at] for values in (band.x, band.y, band.low, band.high))
+    layers = [ChartLayer("band", x, low, high), ChartLayer("line", x, y)]
+    if band.axes[0] == "false positives":
+        layers.insert(1, ChartLayer("guide", np.array([0.0, 1.0]), np.array([0.0, 1.0])))
+    shown = thinned(len(x), 12)[1:-1]
+    said = [
+        f"threshold {band.threshold[at[i]]:.3g}: {band.axes[0]} {x[i]:.3f}, {band.axes[1]} {y[i]:.3f}" for i in shown
+    ]
+    layers.append(ChartLayer("dots", x[shown], y[shown], words=said))
+    return draw_chart(layers, across, up, f"{band.title}: {words}")
+
+
+def _calibration(tested: TestedScores, across: str, up: str) -> Markup:
+    columns = calibration_table(tested, True if tested.classes.dtype == bool else None, 10).columns
+    p, share, low, high, rows = (np.array(columns[name]) for name in ("probability", "share", "from", "to", "rows"))
+    said = [f"{n:,} rows: probability {a:.3f}, share {b:.3f}" for n, a, b in zip(rows, p, share, strict=True)]
+    layers = [
+        ChartLayer("guide", np.array([0.0, 1.0]), np.array([0.0, 1.0])),
+        ChartLayer("whiskers", p, low, high),
+        ChartLayer("dots", p, share, words=said),
+    ]
+    words = "Calibration: how often what was given a probability came true; the dashed line is right"
+    return draw_chart(layers, ChartAxis(across, 0.0, 1.0), ChartAxis(up, 0.0, 1.0), words)
+
+
+def number_charts(answers: ModelAnswers) -> dict[str, Any]:
+    """Predicted against true values, residuals against predictions, and how residuals are spread."""
+    y, said = np.asarray(answers.y, float), answers.said
+    left = y - said
+    at = thinned(len(y), 800)
+    words = (
+        [f"true {a:.6g}, predicted {b:.6g}" for a, b in zip(y[at], said[at], strict=True)] if len(at) <= 300 else []
+    )
+    both = axis_around("predicted", y, said)
+    ends = np.array([both.low, both.high])
+    counts, edges = np.histogram(left, bins=min(30, max(5, int(np.sqrt(len(left))))))
+    middle = (edges[1:] + edges[:-1]) / 2
+    spread = [f"{n:,} rows from {a:.4g} to {b:.4g}" for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True)]
+    zero = ChartLayer("guide", np.array([both.low, both.high]), np.zeros(2))
+    return {
+        "predicted": draw_chart(
+            [ChartLayer("guide", ends, ends), ChartLayer("dots", said[at], y[at], words=words, kind="faint")],
+            both,
+            both._replace(label="true"),
+            "True against predicted values; on the dashed line they are the same",
+        ),
+        "residuals": draw_chart(
+            [zero, ChartLayer("dots", said[at], left[at], words=words, kind="faint")],
+            both,
+            axis_around("true less predicted", left),
+            "What is left of the true value, against the prediction; a pattern here is something not learnt",
+        ),
+        "spread": draw_chart(
+            [ChartLayer("bars", middle, counts.astype(float), words=spread)],
+            axis_around("true less predicted", edges),
+            axis_around("rows", np.array([0.0]), counts.astype(float), room=0.0),
+            "How many rows are off by how much",
+        ),
+    }
+
+
+def worst_rows(answers: ModelAnswers, table: pa.Table, columns: list[str], most: int = 15) -> dict[str, Any]:
+    """The rows whose answers are the worst, with some of their columns."""
+    order = np.argsort(-answers.loss, kind="stable")[:most]
+    if answers.classes is not None:
+        said = answers.classes[answers.said.argmax(axis=1)]
+        order = order[said[order] != answers.y[order]]
+    shown = [name for name in columns if name in table.column_names]
+    cells = table.select(shown).take(pa.array(order)).to_pydict()
+    rows = []
+    for place, i in enumerate(order):
+        if answers.classes is None:
+            judged = [f"{answers.y[i]:.6g}", f"{answers.said[i]:.6g}", f"{answers.y[i] - answers.said[i]:+.4g}"]
+        else:
+            best = int(answers.said[i].argmax())
+            sure = f"{100 * answers.said[i, best]:.1f} %"
+            judged = [shortened(str(answers.y[i])), shortened(str(answers.classes[best])), sure]
+        rows.append([f"{i + 1:,}", *judged, *(_cell(cells[name][place]) for name in shown)])
+    last = "off by" if answers.classes is None else "sure by"
+    header = ["row", "true", "predicted", last, *(shortened(name, 30) for name in shown)]
+    return {"header": header, "rows": rows, "numbers": 1 if answers.classes is not None else 4}
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else shortened(str(value), 40)

@@ -1,0 +1,1 @@
+"""A look at a table without a target: what is found, and the page about it."""
