@@ -17,8 +17,8 @@ NoReportOption = Annotated[bool, typer.Option("--no-report", help="Write no repo
 ModelOption = Annotated[
     str,
     typer.Option(
-        help="`auto` compares all: `linear`, `naive_bayes`, `linear_svm`, `additive`, `kernel_svm`, `forest`, "
-        "`network`, `boosting`; or one of these."
+        help="`auto` compares all: `linear`, `least_squares`, `naive_bayes`, `linear_svm`, `additive`, `kernel_svm`, "
+        "`forest`, `network`, `boosting`; or name some, with commas."
     ),
 ]
 BudgetOption = Annotated[

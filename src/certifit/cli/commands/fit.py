@@ -124,7 +124,7 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
         alerts = [useless, *alerts]
         _show_alerts(screen, [useless])
     recheck = shlex.join(["certifit", "audit", str(places.model), *path.paths])
-    repeat = shlex.join(["certifit", "fit", *path.paths, "--target", settings.target, "--replay", str(places.model)])
+    repeat = shlex.join([*_typed(path, settings), "--replay", str(places.model)])
     if places.report is not None:
         page = Report(
             model, data, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
@@ -138,6 +138,17 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
     same = _same_bits(screen, replayed, model)
     screen.document(_document(path, model, data, assessment, alerts) | files | same)
     return model.certificate_.holds and same.get("same_bits", True)
+
+
+def _typed(path: TableFiles, settings: FitSettings) -> list[str]:
+    """The command that reads the table in the same way."""
+    words = ["certifit", "fit", *path.paths, "--target", settings.target]
+    words += ["--task", settings.task] if settings.task != "auto" else []
+    for name in ("weight", "group", "time"):
+        words += [f"--{name}", getattr(settings, name)] if getattr(settings, name) else []
+    for name in ("drop", "keep", "categorical", "missing"):
+        words += [word for value in getattr(settings, name) for word in (f"--{name}", value)]
+    return words
 
 
 def _check_settings(settings: FitSettings) -> None:

@@ -30,6 +30,7 @@ from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_model import TableModel
 from certifit.table.table_regressor import TableRegressor
+from certifit.table.targets import choose_family
 from certifit.tree.binned.growth import PLAIN_FIRST as BOOSTED_TREES
 from certifit.tree.binned.seeded.growing import PLAIN_FIRST as FOREST_TREES
 
@@ -67,14 +68,20 @@ class TableFacts:
     seed: int
     class_weight: Any = None
     family: str = "auto"
+    natural_family: str = "gaussian"  # of the linear model of a quantity
     reading: Mapping[str, Any] = field(default_factory=dict)  # how columns are read, as a table model takes it
 
     @classmethod
     def of(cls, data: LabelledTable, seed: int, class_weight: Any = None, family: str = "auto") -> TableFacts:
         """The facts of labelled rows."""
         deviation = 1.0 if data.choice.task == "classification" else float(np.std(data.y)) or 1.0
+        natural = family if family != "auto" else "gaussian"
+        if data.choice.task == "regression" and family == "auto":
+            natural = choose_family(data.y, data.weights).family
         entries = len(data.y) * sum(len(column.features) for column in data.columns)
-        return cls(data.choice.task, len(data.y), entries, deviation, seed, class_weight, family, reading_of(data))
+        return cls(
+            data.choice.task, len(data.y), entries, deviation, seed, class_weight, family, natural, reading_of(data)
+        )
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,8 @@ def build(name: str, settings: Settings, facts: TableFacts) -> TableModel:
         return TableClassifier(**facts.reading, estimator=estimator)
     if name == "linear":
         return TableRegressor(family=facts.family, **facts.reading, **settings)
+    if name == "least_squares":
+        return TableRegressor(family="gaussian", **facts.reading, **settings)
     assert kind.regressor is not None
     return TableRegressor(**facts.reading, estimator=kind.regressor(facts, **settings))
 
@@ -121,6 +130,8 @@ def suits(name: str, facts: TableFacts) -> str:
         return ""
     if (kind.classifier if classes else kind.regressor) is None:
         return f"not for {facts.task}"
+    if name == "least_squares" and facts.natural_family == "gaussian":
+        return "not for amounts whose linear model is by least squares already"
     if facts.n_rows > kind.most_rows:
         return f"{facts.n_rows:,} rows are more than the {kind.most_rows:,.0f} up to which it is tried"
     if classes and facts.class_weight is not None and name == "naive_bayes":
@@ -130,7 +141,7 @@ def suits(name: str, facts: TableFacts) -> str:
 
 def variants_of(name: str, facts: TableFacts) -> tuple[Settings, ...]:
     """Further settings of a kind of model, in the order in which they are tried."""
-    if name == "linear" and facts.task == "regression":
+    if name in ("linear", "least_squares") and facts.task == "regression":
         return tuple({"alpha": alpha} for alpha in (0.1, 10.0, 100.0))
     return KINDS[name].variants or (_boosting_variants(facts.seed) if name == "boosting" else ())
 
@@ -185,10 +196,13 @@ def _linear_machine_regressor(facts: TableFacts, C: float = 1.0) -> Any:
 _STRENGTHS = tuple({"C": C} for C in (0.1, 10.0, 0.01, 100.0))
 
 # By what they cost, as they are tried.
-RUN_ORDER = ("linear", "naive_bayes", "linear_svm", "kernel_svm", "forest", "boosting", "additive", "network")
+RUN_ORDER = (
+    "linear", "least_squares", "naive_bayes", "linear_svm", "kernel_svm", "boosting", "forest", "additive", "network",
+)  # fmt: skip
 # From the simplest on: of models that are as good, the first is taken.
 KINDS: dict[str, ModelKind] = {
     "linear": ModelKind("linear model", variants=_STRENGTHS),
+    "least_squares": ModelKind("least squares", regressor=TableRegressor),
     "naive_bayes": ModelKind("naive Bayes", lambda facts: NaiveBayes("auto")),
     "linear_svm": ModelKind(
         "linear SVM", lambda facts, **s: LinearSVC(**s), _linear_machine_regressor, _STRENGTHS,

@@ -132,8 +132,8 @@ def fit(
     ----------
     X : a data frame, an Arrow table, the path of a CSV or Parquet file
     target : the name of the column to predict
-    model : 'auto', or one kind alone: linear, naive_bayes, linear_svm, additive, kernel_svm, forest, network or
-        boosting; or several: 'linear, forest'
+    model : 'auto', or one kind alone: linear, least_squares, naive_bayes, linear_svm, additive, kernel_svm,
+        forest, network or boosting; or several: 'linear, forest'
     budget : seconds for comparing models, or '2m'; the fit to all rows comes after it
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits

@@ -59,8 +59,15 @@ class SearchSettings:
     rule: str = "one standard error"
     confidence: float = 0.9
     fewest_rows: int = 20  # of a table on which models are compared
-    most_rows: int = 50_000  # on which they are; more are drawn from
+    rows_per_second: int = 500  # of the budget: on so many rows models are compared, drawn from all
+    least_sample: int = 5_000  # such rows
+    largest_sample: int = 50_000
     draws: int = 300  # of the correction for the choice
+
+    @property
+    def most_rows(self) -> int:
+        """On how many rows models are compared; the chosen one is fitted to all."""
+        return int(np.clip(self.rows_per_second * self.budget, self.least_sample, self.largest_sample))
 
     @property
     def kinds(self) -> tuple[str, ...]:
