@@ -133,9 +133,8 @@ def audit(
         str | None, typer.Option(help="Target column, of a model that is not certifit's.", show_default=False)
     ] = None,
     ci: Annotated[
-        bool, typer.Option("--ci", help="Write JUnit XML; another table than the fit's fails too.")
+        bool, typer.Option("--ci", help="Write JUnit XML, MODEL-audit.xml; another table than the fit's fails too.")
     ] = False,
-    junit: Annotated[Path, typer.Option(help="Where --ci writes.")] = Path("certifit-audit.xml"),
     unsafe_pickle: Annotated[
         bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
     ] = False,
@@ -149,7 +148,7 @@ def audit(
     """
     from certifit.cli.commands.audit import AuditSettings, run_audit
 
-    settings = AuditSettings(target, junit if ci else None, unsafe_pickle)
+    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle)
     if not run_audit(model, table, _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
 
