@@ -1,6 +1,7 @@
 """`python -m benchmarks NAME ...`: run, print, save, and rewrite the documentation's tables.
 
-`python -m benchmarks hunt` looks for false proofs instead, and has options of its own (`--help`).
+`python -m benchmarks hunt` looks for false proofs instead, and has options of its own (`--help`), and
+`python -m benchmarks faults` kills programs, damages files and takes clusters away.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from benchmarks.additive import additive_classes
 from benchmarks.boosting import boosting_small, boosting_tall
 from benchmarks.boosting_memory import boosting_memory
 from benchmarks.elastic_path import elastic_path
+from benchmarks.faults import command as faults
 from benchmarks.forest import forest_mnist, forest_tall
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
 from benchmarks.harness import Options, contest
@@ -30,6 +32,8 @@ from benchmarks.lle import lle_mnist, lle_swiss_roll
 from benchmarks.logistic import logistic_tall, softmax_mnist
 from benchmarks.mixture import mixture_missing, mixture_tall, mixture_wide
 from benchmarks.naive_bayes import naive_bayes_mnist
+from benchmarks.network_epochs import network_epochs
+from benchmarks.network_tables import network_tables
 from benchmarks.networks import networks_mnist, networks_quality
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
@@ -72,6 +76,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "forest_mnist": ("random forests on MNIST", partial(contest, forest_mnist)),
     "networks_mnist": ("networks on MNIST", partial(contest, networks_mnist)),
     "networks_quality": ("what networks learn of MNIST", networks_quality),
+    "network_epochs": ("an epoch of networks beside PyTorch, JAX and scikit-learn", network_epochs),
+    "network_tables": ("the tabular preset of networks on ten tables", network_tables),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),
     "poisson_tall": ("Poisson regression on many rows", partial(contest, poisson_tall)),
     "gamma_tall": ("gamma regression on many rows", partial(contest, gamma_tall)),
@@ -112,6 +118,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["hunt"]:
         return hunts.main(arguments[1:])
+    if arguments[:1] == ["faults"]:
+        return faults.main(arguments[1:])
     asked = parse(arguments)
     if "list" in asked.names:
         print("\n".join(f"{name:<14} {title}" for name, (title, _) in BENCHMARKS.items()))

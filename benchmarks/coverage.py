@@ -43,13 +43,6 @@ METHODS: dict[str, dict[str, Any]] = {
     ".632+": {"n_splits": 50},
     "out-of-bag": {},
 }
-# What the library itself says of the intervals of a method: these may cover more often than they claim.
-CONSERVATIVE = (
-    "k-fold", "leave-one-out", "bootstrap", ".632", ".632+", "conformal split", "conformal cv+",
-    "choice", "choice by halving",
-)  # fmt: skip
-EXACT = ("binomial", "betting")  # for any number of rows
-
 Rows = tuple[np.ndarray, np.ndarray]
 
 
@@ -62,6 +55,7 @@ class IntervalHit:
     estimate: float
     truth: float
     way: str
+    covers: str = "at least"  # what the library itself says of it
 
 
 @dataclass(frozen=True)
@@ -93,7 +87,7 @@ class CoverageProblem:
         train = found.plan.splits[0][0] if method == "holdout" else np.arange(len(rows[1]))
         truth = score(clone(self.model).fit(rows[0][train], rows[1][train]), *new)
         one = found[self.metric]
-        yield IntervalHit(one.low, one.high, one.estimate, truth, one.way)
+        yield IntervalHit(one.low, one.high, one.estimate, truth, one.way, one.covers)
 
     def _of_rows(self, method: str, rows: Rows, new: Rows, seed: int) -> Iterator[IntervalHit]:
         some = new[0][:20], new[1][:20]
@@ -192,17 +186,18 @@ PROBLEMS = {
 
 def coverage(problem: CoverageProblem, method: str, repetitions: int) -> dict[str, Any]:
     """Return how often the interval held the truth, its mean width and the mean distance of the estimate."""
-    rng, shares, widths, apart = np.random.default_rng(0), [], [], []
+    rng, shares, widths, apart, said = np.random.default_rng(0), [], [], [], []
     start = time.process_time()
     for seed in range(repetitions):
         found = [*problem.intervals(method, *problem.draw(rng), seed)]
         shares.append(np.mean([hit.low <= hit.truth <= hit.high for hit in found]))
         widths.append(np.mean([hit.high - hit.low for hit in found]))
+        said.append(found[0].covers)
         apart.append(np.mean([hit.estimate - hit.truth for hit in found]))
     return {
         "covered": float(np.mean(shares)), "error": float(np.std(shares) / np.sqrt(repetitions)),
         "repetitions": repetitions, "width": float(np.mean(widths)), "bias": float(np.mean(apart)),
-        "way": found[0].way, "seconds": time.process_time() - start,
+        "way": found[0].way, "covers": max(said, key=said.count), "seconds": time.process_time() - start,
     }  # fmt: skip
 
 
@@ -215,14 +210,10 @@ def page(kept: dict[str, Any]) -> str:
         "that was tested; of a choice: of the chosen one) on thousands of new rows; of real tables, from which",
         "rows are drawn with replacement, on the whole table, which has no error then. Of conformal prediction it",
         "is the target of a new row, and a width counts classes where it predicts these. A share over so many",
-        "tables is itself known to ± one standard error only, which is given. *At least* marks intervals that the",
-        "library itself calls exact for any number of rows, or conservative. The others claim to cover about as",
-        "often as they say.",
-        "",
-        "Where a score is too low or too high on average, an interval around it covers less often: subsamples and",
-        "a choice by folds score models of fewer rows, out of bag about a third of the trees votes (there are 30",
-        "here), and R² of tests of ten or fifteen rows is not that of large ones. The library says so beside each",
-        "of them.",
+        "tables is itself known to ± one standard error only, which is given. What an interval claims is what the",
+        "library itself says of it beside the score (`covers`): *at least* 90 % where it is exact for any number of",
+        "rows, or conservative; *about* 90 % where a limit theorem holds with many rows; *perhaps less* where these",
+        "are too few for one, or where too few members of a forest vote.",
         "",
     ]
     for name, problem in PROBLEMS.items():
@@ -231,10 +222,9 @@ def page(kept: dict[str, Any]) -> str:
             found = kept.get(f"{name} {method}")
             if found is None:
                 continue
-            least = method in CONSERVATIVE or found["way"] in EXACT
             cells = f"{100 * found['covered']:.1f} ± {100 * found['error']:.1f} %", f"{found['width']:.3g}"
             bias = "" if method.startswith("conformal") else f"{found['bias']:+.2g}"
-            claim = "at least 90 %" if least else "about 90 %"
+            claim = f"{found['covers']} 90 %" if found["covers"] != "perhaps less" else "perhaps less than 90 %"
             rows.append((method, found["way"], claim, *cells, bias, str(found["repetitions"])))
         if not rows:
             continue

@@ -336,7 +336,8 @@ def _boosted_amounts(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
 
 
 def _additive(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
-    return {"alpha": float(rng.choice([0.01, 0.1, 1.0])), "max_bins": int(rng.choice([4, 255]))}
+    return {"alpha": float(rng.choice([0.01, 0.1, 1.0])), "max_bins": int(rng.choice([4, 255])),
+            "interactions": pick(rng, 0, 0, 1)}  # fmt: skip
 
 
 def _additive_counts(rng: Rng, n: int, d: int) -> dict[str, Any]:
@@ -380,6 +381,10 @@ def _boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
     return {"max_iter": int(rng.integers(1, 8)), "max_leaf_nodes": pick(rng, 2, 4, 31), "random_state": 0,
             "min_samples_leaf": int(rng.integers(1, 10)), "learning_rate": pick(rng, 0.05, 0.3),
             "l2_regularization": pick(rng, 0.0, decades(rng, -3, 1))}  # fmt: skip
+
+
+def _boosting_of_amounts(rng: Rng, n: int, d: int) -> dict[str, Any]:
+    return {**_boosting(rng, n, d), "loss": pick(rng, "squared_error", "absolute_error", "huber")}
 
 
 def _exact_boosting(rng: Rng, _n: int, _d: int) -> dict[str, Any]:
@@ -528,7 +533,7 @@ MODELS = (
     RandomModel("GradientBoostingClassifier", "classes", _exact_boosting, None, {"n_estimators": 3}, 60),
     RandomModel("GradientBoostingRegressor", "numbers", _exact_boosting, None, {"n_estimators": 3}, 60),
     RandomModel("HistGradientBoostingClassifier", "classes", _boosting, None, {"random_state": 0}, 100),
-    RandomModel("HistGradientBoostingRegressor", "numbers", _boosting, None, {"random_state": 0}, 100),
+    RandomModel("HistGradientBoostingRegressor", "numbers", _boosting_of_amounts, None, {"random_state": 0}, 100),
     RandomModel("AdditiveClassifier", "two", _additive, None, {"alpha": 0.1}, 100),
     RandomModel("AdditiveClassifier", "classes", _additive, None, {"alpha": 0.1}, 100),
     RandomModel("AdditiveRegressor", "numbers", _additive, None, {"alpha": 0.1}, 100),

@@ -130,6 +130,7 @@ from certifit.tree.export import export_text as export_text
 from certifit.feature_selection.score_functions import f_classif as f_classif
 from certifit.feature_selection.score_functions import f_regression as f_regression
 from certifit.feature_selection.scores import feature_scores as feature_scores
+from certifit.table.portfolio.fitting import fit as fit
 from certifit.svm.kernel.kernels import is_psd as is_psd
 from certifit.feature_selection.scores import jeffreys as jeffreys
 from certifit.cluster.kmeans import k_means as k_means

@@ -316,6 +316,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("load", "store"),
     Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
+    Registered("fit", "table.portfolio.fitting"),
 )
 
 # Pictures are drawn in the rooms and exported by `certifit.plots`.
@@ -348,6 +349,7 @@ PICTURES: dict[str, str] = {
     "plot_scores": "feature_selection.plots",
     "plot_scree": "decomposition.pca.plots",
     "plot_search": "feature_selection.plots",
+    "plot_pair_functions": "ensemble.additive.plots",
     "plot_shape_functions": "ensemble.additive.plots",
     "plot_slope_sizes": "neural_network.plots",
     "plot_split": "decomposition.robust.plots",

@@ -1,5 +1,6 @@
 """The command line, end to end: penguins, bad input, exit codes."""
 
+import contextlib
 import csv
 import errno
 import gzip
@@ -9,13 +10,14 @@ import json
 import os
 import pkgutil
 import re
+import sqlite3
 import subprocess
 import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, parquet
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -36,8 +38,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
+def run(*arguments, code=0, page=False, piped=None):
+    """Run a command; a fit is that of the linear model and writes no page, unless told: both have their tests."""
+    if arguments[0] == "fit" and "--help" not in arguments:
+        arguments += () if {"--model", "--replay"} & set(arguments) else ("--model", "linear")
+        arguments += () if page or "--report" in arguments else ("--no-report",)
+    result = CliRunner().invoke(app, [str(a) for a in arguments], input=piped)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output
@@ -71,12 +77,12 @@ def model(tmp_path_factory):
     """The penguins' model, fitted once on the command line."""
     place = tmp_path_factory.mktemp("model")
     path = place / "m.certifit"
-    run("fit", penguins_path(), "--target", "species", "-o", path, "--report", place / "r.html", "--folds", 0)
+    run("fit", penguins_path(), "--target", "species", "-o", path, "--folds", 0)
     return path
 
 
 def test_penguins_from_table_to_report():
-    out = run("fit", penguins_path(), "--target", "species").output
+    out = run("fit", penguins_path(), "--target", "species", page=True).output
     for part in ("344 rows", "Adelie 152", "flipper_length_mm", "accuracy", "Gentoo"):
         assert part in out
     assert re.search("holds +yes", out)
@@ -110,7 +116,7 @@ def test_the_accuracy_is_that_of_a_scikit_learn_pipeline():
 
 
 def test_the_demo_ends_well():
-    out = run("demo").output
+    out = run("demo", "--budget", "0s").output
     assert len(re.findall("holds +yes", out)) == 2
     assert "Try next" in out
     assert sorted(os.listdir()) == ["penguins-model.certifit", "penguins-report.html"]
@@ -131,12 +137,42 @@ def test_every_form_of_table_gives_the_same_model():
         file.write(text)
     write("tabs.tsv", text.decode().replace(",", "\t"))
     write("semicolons.csv", text.decode().replace(",", ";"))
-    parquet.write_table(penguins_table(), "t.parquet")
-    models = []
-    for i, name in enumerate((penguins_path(), "zipped.csv.gz", "tabs.tsv", "semicolons.csv", "t.parquet")):
-        run("fit", name, "--target", "species", "--folds", 0, "-o", f"{i}.certifit", "--report", f"{i}.html")
-        models.append(certifit.load(f"{i}.certifit"))
-    assert {m.fingerprint_ for m in models} == {models[0].fingerprint_}
+    table = penguins_table()
+    parquet.write_table(table, "t.parquet")
+    parquet.write_table(table.slice(0, 100), "part1.parquet")
+    parquet.write_table(table.slice(100), "part2.parquet")
+    feather.write_feather(table, "t.feather")
+    write("t.jsonl", "".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    with pa.CompressedOutputStream("zipped.csv.zst", "zstd") as file:
+        file.write(text)
+    with contextlib.closing(sqlite3.connect("t.db")) as database:
+        table.to_pandas().to_sql("birds", database, index=False)
+    forms = [
+        [penguins_path()],
+        ["zipped.csv.gz"],
+        ["zipped.csv.zst"],
+        ["tabs.tsv"],
+        ["semicolons.csv"],
+        ["t.parquet"],
+    ]
+    forms += [
+        ["part1.parquet", "part2.parquet"],
+        ["part*.parquet"],
+        ["t.feather"],
+        ["t.jsonl"],
+        ["t.db::birds"],
+        ["-"],
+    ]
+    found = set()
+    for form in forms:
+        run("fit", *form, "--target", "species", "--cv", 0, "--out", "m.certifit", piped=text)
+        found.add(certifit.load("m.certifit").fingerprint_)
+    assert len(found) == 1
+    said = run("predict", "m.certifit", "t.db::birds").stdout
+    assert said == run("predict", "m.certifit", "-", piped=text).stdout
+    assert "Did you mean 'birds'?" in refused("fit", "t.db::bird", "--target", "species")
+    assert "not an SQLite file" in refused("fit", "t.parquet::birds", "--target", "species")
+    assert "one JSON object in each line" in refused("fit", write("bad.jsonl", "{1"), "--target", "species")
 
 
 def test_options_reach_the_model():
@@ -366,7 +402,11 @@ def test_settings_that_make_no_sense():
     parquet.write_table(small(), "t.parquet")
     fit = ("fit", "t.parquet", "--target", "y")
     assert "--C -1" in refused(*fit, "--C", -1)
-    assert "--folds 1" in refused(*fit, "--folds", 1)
+    assert "--cv 1" in refused(*fit, "--folds", 1)
+    assert "--C with --model forest" in refused(*fit, "--C", 1, "--model", "forest")
+    assert "the model 'tree'" in refused(*fit, "--model", "tree")
+    assert "--metric auc" in refused(*fit, "--metric", "auc")
+    assert "60s, 2m or 1h" in refused(*fit, "--budget", "soon")
     assert "class_weight='even'" in refused(*fit, "--class-weight", "even")
     assert "no weight column 'w'" in refused(*fit, "--weight", "w")
     assert "no column to drop 'z'" in refused(*fit, "--drop", "z")
@@ -454,3 +494,43 @@ def test_help_loads_nothing_heavy():
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "warm-up" in shown.stdout
     assert shown.stdout.strip().endswith("[]")
+
+
+def test_models_are_compared_and_a_replay_gives_the_same_bits():
+    parquet.write_table(small(40, junk=["a", "b"] * 20), "t.parquet")
+    fit = ("fit", "t.parquet", "--target", "y", "--json")
+    found = json.loads(run(*fit, "--model", "auto", "--budget", "0s", "--drop", "junk", page=True).output)
+    board = found["comparison"]
+    assert (board["chosen"]["model"], board["attempts"][0]["model"]) == ("linear", "baseline")
+    assert {a["fate"] for a in board["attempts"][2:]} == {"skipped"}
+    assert board["choice_certificate"]["holds"]
+    with open("t-report.html", encoding="utf-8") as page:
+        assert "Models that were tried" in page.read()
+    again = json.loads(run(*fit, "--drop", "junk", "--replay", found["model"], "-o", "again.certifit").output)
+    assert again["same_bits"] is True
+    assert again["comparison"]["digest"] == board["digest"]
+    assert "differs from the one the model was fitted to" in refused(*fit, "--replay", found["model"])
+    assert "no certifit model" in refused(*fit, "--replay", "t.parquet").replace("not a", "no")
+
+
+def test_a_replay_that_gives_other_bits_ends_with_code_1():
+    parquet.write_table(small(40), "t.parquet")
+    run("fit", "t.parquet", "--target", "y")
+    changed = certifit.load("t-model.certifit")
+    changed.model_.coef_ *= 1.0000001
+    certifit.save(changed, "changed.certifit")
+    out = run("fit", "t.parquet", "--target", "y", "--replay", "changed.certifit", code=1).output
+    assert "the replay gave OTHER bits" in out
+
+
+def test_predictions_with_intervals_and_columns_that_are_kept(model):
+    message = refused("predict", model, penguins_path(), "--intervals")
+    assert "errors on unseen rows are not known" in message
+    whole = penguins_table().drop_null()
+    parquet.write_table(whole, "t.parquet")
+    run("fit", "t.parquet", "--target", "body_mass_g", "-o", "m.certifit")
+    out = run("predict", "m.certifit", "t.parquet", "--intervals", "--coverage", 0.8, "--keep", "island").stdout
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == ["island", "prediction", "low", "high"]
+    expected = certifit.load("m.certifit").predict_interval(whole, coverage=0.8)
+    assert [[float(row["low"]), float(row["high"])] for row in rows] == expected.tolist()

@@ -248,3 +248,28 @@ def test_a_tree_that_is_not_the_greedy_one_is_found_out(loss):
     assert any("best split" in words for words in found.failures())
     model.trees_ = replace(model.trees_, impurity=model.trees_.impurity * 1.01)
     assert not audit(model, X, y).holds
+
+
+def test_a_threshold_moved_between_the_rows_of_its_node_is_found_out():
+    """Rows outside the bag lie between those that a stage saw: they go where the threshold itself sends them."""
+    X, y = problem(60, classes=2)
+    model = GradientBoostingClassifier(n_estimators=5, subsample=0.5, random_state=0).fit(X, y)
+    assert audit(model, X, y).holds
+    fitted = model.trees_
+    model.trees_ = replace(fitted, threshold=np.round(fitted.threshold, 2))
+    assert not audit(model, X, y).holds
+    # Numbers of nodes that are no whole numbers lead nowhere.
+    model.trees_ = replace(fitted, left=fitted.left.astype(np.float32))
+    assert not audit(model, X, y).holds
+
+
+@pytest.mark.parametrize("seed", [41, 43, 57])
+@pytest.mark.parametrize("fractions", [False, True])
+def test_one_row_that_outweighs_all_others(seed, fractions):
+    """Slopes of the light rows differ in their tenth digit then, and splits are found by it."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 30))
+    X, y, w = rng.normal(size=(n, 4)), rng.integers(0, 3, n), rng.random(n) if fractions else np.ones(n)
+    y[:3], w[0] = (0, 1, 2), 1e12
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, y, sample_weight=w)
+    assert model.certificate_.holds, model.certificate_.failures()

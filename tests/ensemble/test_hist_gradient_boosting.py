@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor as SklearnRegressor
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
-from certifit import HistGradientBoostingClassifier, HistGradientBoostingRegressor, audit
+from certifit import GradientBoostingRegressor, HistGradientBoostingClassifier, HistGradientBoostingRegressor, audit
 from certifit.checkers.ensemble.boosting.stage_rules import longest_step
 from certifit.checkers.ensemble.score_losses import plain_score_loss
 from certifit.exceptions import CertificateWarning, DataError
@@ -173,6 +173,31 @@ def test_a_leaf_is_the_median_of_its_residuals():
     model = HistGradientBoostingRegressor(**settings).fit(X, y)
     assert model.predict([[0.0], [1.0]]).tolist() == [14.5, 115.0]
     assert model.certificate_.holds
+
+
+@pytest.mark.parametrize("settings", [{"max_depth": 1}, {"max_depth": 2, "alpha": 0.6}])
+def test_hubers_loss_gives_the_stages_of_exact_trees_where_values_are_few(settings):
+    """Bins part every two values then, and the exact trees' own tests hold them against scikit-learn's."""
+    X, y = problem(150)
+    X, y = np.round(X, 1), y + np.random.default_rng(1).standard_t(1.5, 150)
+    binned = HistGradientBoostingRegressor("huber", max_iter=6, min_samples_leaf=1, max_leaf_nodes=None, **settings)
+    exact = GradientBoostingRegressor(loss="huber", n_estimators=6, **settings)
+    np.testing.assert_allclose(binned.fit(X, y).predict(X), exact.fit(X, y).predict(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(binned.huber_deltas_, exact.huber_deltas_, rtol=1e-12)
+    assert audit(binned, X, y).holds
+    binned.huber_deltas_ = binned.huber_deltas_ * 1.1
+    assert not audit(binned, X, y).holds
+
+
+def test_hubers_loss_stops_early_goes_on_and_keeps_to_monotone_columns():
+    X, y = problem(150)
+    fits = [
+        HistGradientBoostingRegressor("huber", max_iter=4, random_state=0, **settings).fit(X, y)
+        for settings in ({"early_stopping": True, "warm_start": True}, {"monotonic_cst": [0, 0, 1, 0]})
+    ]
+    fits[0].set_params(max_iter=7).fit(X, y)
+    assert len(fits[0].huber_deltas_) == fits[0].n_iter_
+    assert all(model.certificate_.holds and audit(model, X, y).holds for model in fits)
 
 
 def test_stumps_carry_their_duality_gap():
@@ -400,7 +425,7 @@ def test_columns_that_say_nothing_leave_the_best_constant(X):
 # The checker cannot be fooled ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "quantile", "poisson"])
+@pytest.mark.parametrize("loss", ["squared_error", "quantile", "poisson", "huber"])
 @pytest.mark.parametrize("name", ["value", "threshold", "left", "count", "column", "baseline", "missing_left", "low"])
 def test_a_changed_tree_is_found_out(loss, name):
     X, y = problem(300)

@@ -1,15 +1,19 @@
 """Scores on new rows: estimates against scikit-learn and brute force, errors in words, any estimator."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.stats import t as student
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, r2_score
+from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -17,8 +21,10 @@ from sklearn.preprocessing import StandardScaler
 
 import certifit
 from certifit import DataError, assess
+from certifit.checkers.model_selection.intervals import certify_intervals
 from certifit.model_selection import BootstrapSplit, KFold, cross_val_score
 from certifit.model_selection.assessment.metrics import ROW_METRICS
+from certifit.model_selection.assessment.plans import certify_plan
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
@@ -39,10 +45,44 @@ def test_every_method_has_an_interval_that_holds(method):
 def test_folds_are_scored_as_scikit_learn_scores_them():
     cv = KFold(5, shuffle=True, random_state=3)
     found = assess(Ridge(), *DIABETES, method=cv, metrics=["r2", "neg_mean_squared_error", "neg_max_error"])
-    for metric in ("r2", "neg_mean_squared_error", "neg_max_error"):
+    for metric in ("neg_mean_squared_error", "neg_max_error"):
         theirs = cross_val_score(Ridge(), *DIABETES, cv=cv, scoring=metric)
         np.testing.assert_allclose(found[metric].values, theirs, rtol=1e-12)
         assert found[metric].estimate == pytest.approx(theirs.mean(), rel=1e-12)
+
+    sizes = [len(test) for _, test in found.plan.splits]
+    together = r2_score(DIABETES[1], cross_val_predict(Ridge(), *DIABETES, cv=cv))
+    assert np.average(found["r2"].values, weights=sizes) == pytest.approx(together, rel=1e-12)
+    assert found["r2"].covers == "at least"
+
+
+def test_the_interval_of_r2_is_that_of_a_ratio_of_means():
+    """Its logarithm's error is that of e² / mean e² - d² / mean d² (Cochran, Sampling techniques, 1977, 2.11)."""
+    found = assess(Ridge(), *DIABETES, method="holdout", metrics="r2")
+    (train, test), claim = found.plan.splits[0], found["r2"]
+    y = DIABETES[1][test]
+    said = Ridge().fit(DIABETES[0][train], DIABETES[1][train]).predict(DIABETES[0][test])
+    assert claim.estimate == pytest.approx(r2_score(y, said), rel=1e-12)
+    e, d = (y - said) ** 2, (y - y.mean()) ** 2
+    error = np.std(e / e.mean() - d / d.mean(), ddof=1) / np.sqrt(len(y))
+    reach = student.ppf(0.95, len(y) - 1) * error
+    ends = [1 - (1 - claim.estimate) * np.exp(by) for by in (reach, -reach)]
+    np.testing.assert_allclose([claim.low, claim.high], ends, rtol=1e-12)
+    assert found.certificate.holds
+    for wrong in (replace(claim, low=claim.low + 0.01), replace(claim, covers="at least")):
+        assert not certify_intervals([wrong], certify_plan(found.plan, found.problem), found.plan.sizes()).holds
+
+
+def test_few_rows_and_few_members_are_said_to_cover_perhaps_less():
+    few = assess(Ridge(), *DIABETES, method="holdout", test_size=0.1, metrics="neg_mean_squared_error")
+    many = assess(Ridge(), *DIABETES, method="holdout", test_size=0.5, metrics="neg_mean_absolute_error")
+    assert few.claims[0].covers == "perhaps less"
+    assert "45 tested rows are few" in str(few).replace("\n", " ")
+    assert many.claims[0].covers == "about"
+    bag = assess(RandomForestClassifier(50, random_state=0), *IRIS, method="out-of-bag")["accuracy"]
+    assert bag.covers == "perhaps less"
+    right = assess(DummyRegressor(strategy="constant", constant=1.0), np.ones((40, 1)), np.ones(40), metrics="r2")
+    assert right["r2"].estimate == 1.0
 
 
 @pytest.mark.parametrize("metric", sorted({*ROW_METRICS} - {"neg_reconstruction_error"}))  # which they have not
@@ -134,7 +174,7 @@ def test_nested_folds_follow_bates_hastie_and_tibshirani():
     assert -claim.estimate == pytest.approx(wanted, rel=1e-9)
     naive = np.std(outer[:90], ddof=1) / np.sqrt(90)
     error = np.clip(np.sqrt(max(0, np.mean(a) - np.mean(b)) * (folds - 1) / folds), naive, naive * np.sqrt(folds))
-    assert claim.high - claim.estimate == pytest.approx(1.6448536 * error, rel=1e-6)
+    assert claim.high - claim.estimate == pytest.approx(student.ppf(0.95, 89) * error, rel=1e-6)
     assert found.n_fits == 2 * (5 + 10)
     assert found.certificate.holds
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 import certifit
 from certifit import DataError, bootstrap_coefficients
 from certifit.checkers.model_selection.replicates import certify_replicates, drawn_rows, replicate_keys
-from certifit.model_selection.bootstrap.replicates import drawn_counts
+from certifit.model_selection.bootstrap.replicates import drawn_counts, replicates_by_sums
 
 X, Y = load_diabetes(return_X_y=True)
 X = X[:, :5] * 20 + 3
@@ -26,6 +26,20 @@ def test_replicates_are_fits_to_the_rows_drawn(model):
         fitted = model.fit(X[rows], Y[rows])
         wanted = np.append(fitted.coef_, fitted.intercept_) if model.fit_intercept else fitted.coef_
         np.testing.assert_allclose(found.values[b], wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_replicates_of_many_rows_are_fits_too(shift):
+    """Products of long tables are summed in short numbers, about weights of 1: what they lack is not seen."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(4000, 2)) + shift
+    target = table @ [1.0, -2.0] + rng.normal(size=4000)
+    found = replicates_by_sums(table, target, 0.0, True, (5, 10))
+    for key, values in zip(replicate_keys(5, 10), found, strict=True):
+        rows = drawn_rows(int(key), 4000)
+        wanted = LinearRegression().fit(table[rows], target[rows])
+        np.testing.assert_allclose(values[:2], wanted.coef_, rtol=1e-9)
+        assert values[2] == pytest.approx(wanted.intercept_, abs=1e-9 * (1 + 3 * shift))
 
 
 @pytest.mark.compiled

@@ -101,7 +101,7 @@ def test_parts_are_those_of_a_loop():
 
 def test_what_is_known_of_simple_learners():
     """A constant answer has no variance over classes; one neighbour has more variance than twenty."""
-    flat = bias_and_variance(DummyClassifier(strategy="constant", constant=1), *IRIS, n_replicates=20)
+    flat = bias_and_variance(DummyClassifier(strategy="constant", constant=1), *IRIS, n_replicates=40)
     assert (flat.bias, flat.variance) == (pytest.approx(2 / 3), 0.0)
     mean = bias_and_variance(DummyRegressor(), X, Y, n_replicates=30)
     assert mean.variance == pytest.approx(Y.var() / len(Y), rel=0.4)

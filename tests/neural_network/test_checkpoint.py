@@ -1,15 +1,18 @@
 """Checkpoints: after any interruption, kill -9 among them, the same call ends with the same bits."""
 
+import json
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from certifit import ConvNetClassifier, DataError, MLPClassifier, MLPRegressor
+from certifit import CertificateWarning, ConvNetClassifier, DataError, MLPClassifier, MLPRegressor
 from certifit.files.checkpoint import Checkpoint, CheckpointTuning, table_digest
+from certifit.neural_network.training import full_batch
 from certifit.rows import as_rows
 
 X, Y = load_iris(return_X_y=True)
@@ -197,8 +200,51 @@ def test_rows_are_known_by_every_number():
         assert table_digest(as_rows(*changed, target="classes")) != first
 
 
-def test_lbfgs_has_no_checkpoint(tmp_path):
-    with pytest.raises(DataError, match="checkpoint with solver='lbfgs'"):
-        MLPClassifier(solver="lbfgs", checkpoint=tmp_path / "c").fit(X, Y)
+LBFGS = {"hidden_layer_sizes": (5,), "solver": "lbfgs", "alpha": 1.0, "max_iter": 40, "random_state": 0}
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_lbfgs_goes_on_without_measuring_again(tmp_path, monkeypatch, seed):
+    """Passes on record are taken again from it; a point that is not on record is measured."""
+    measured, whole = [], full_batch.full_slopes
+    monkeypatch.setattr(full_batch, "full_slopes", lambda *a: measured.append(1) or whole(*a))
+    settings = {**LBFGS, "random_state": seed}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertificateWarning)  # 40 steps are too few
+        if seed is not None:
+            wanted = MLPClassifier(**settings).fit(X, Y)
+            every = len(measured)
+        del measured[:]
+        model = interrupted(Often(**settings, checkpoint=tmp_path / "fit.ckpt"), 20)
+        kept = Checkpoint(tmp_path / "fit.ckpt", {}).read().arrays
+        assert len(kept["values"]) == len(measured)
+        model.fit(X, Y)
+    assert not (tmp_path / "fit.ckpt").exists()
+    if seed is not None:
+        assert len(measured) == every
+        assert all((a == b).all() for a, b in zip(model.coefs_, wanted.coefs_, strict=True))
+        assert [mark.objective for mark in model.history_] == [mark.objective for mark in wanted.history_]
+    assert model.history_[0].objective == kept["values"][0]
+
+
+def test_a_record_of_other_points_is_dropped(tmp_path):
+    """A file whose points another version of SciPy would not ask for is of no use, and does no harm."""
+    path = tmp_path / "fit.ckpt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertificateWarning)
+        model = interrupted(Often(**LBFGS, checkpoint=path), 20)
+        file = Checkpoint(path, {})
+        kept = dict(file.read().arrays)
+        marks = kept["marks"].copy()
+        marks[7:] += 1
+        words = json.loads(path.read_bytes().split(b"\n")[1])["fit"]
+        Checkpoint(path, words).write(
+            {}, {**kept, "marks": marks, "values": kept["values"] * (marks == kept["marks"])}
+        )
+        wanted = MLPClassifier(**LBFGS).fit(X, Y)
+        assert all((a == b).all() for a, b in zip(model.fit(X, Y).coefs_, wanted.coefs_, strict=True))
+
+
+def test_a_checkpoint_is_a_path():
     with pytest.raises(DataError, match="checkpoint=3; wanted the path of a file or None"):
         MLPClassifier(checkpoint=3).fit(X, Y)

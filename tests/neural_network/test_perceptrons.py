@@ -1,5 +1,7 @@
 """MLPClassifier and MLPRegressor: scikit-learn's losses, several solvers, going on, and what they refuse."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn import neural_network as theirs
@@ -291,3 +293,26 @@ def test_a_wrong_gradient_would_be_noticed(monkeypatch):
     monkeypatch.setattr(plain_layers, "activate", wrong)
     failed = audit(model, X, Y).failures()
     assert any("central differences" in words for words in failed)
+
+
+@pytest.mark.parametrize(("loss", "activation"), [(None, "relu"), ("poisson", "tanh"), ("huber", "tanh")])
+def test_a_row_of_enormous_weight_neither_fails_nor_hides_a_wrong_gradient(monkeypatch, loss, activation):
+    """The heavy row's loss is next to 0, and its rounding as large as all other rows' loss."""
+    from certifit.checkers.neural_network import plain_layers
+
+    rng, w = np.random.default_rng(14), np.where(np.arange(20) == 0, 1e12, 1.0)
+    rows, common = 10 * rng.normal(size=(20, 2)), {"hidden_layer_sizes": (9,), "activation": activation}
+    common |= {"max_iter": 40, "solver": "lbfgs", "random_state": 0}
+    y = np.exp(rng.normal(size=20)) * 100 if loss else np.arange(20) % 2
+    model = MLPRegressor(loss, **common) if loss else MLPClassifier(**common)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 40 steps are too few
+        model.fit(rows, y, sample_weight=w)
+    assert not [words for words in model.certificate_.failures() if "central" in words]
+    whole = plain_layers.PlainDense.slopes
+
+    def light_rows_wrong(layer, delta, memory):
+        return whole(layer, 1.001 * delta if len(delta) > 1 else delta, memory)
+
+    monkeypatch.setattr(plain_layers.PlainDense, "slopes", light_rows_wrong)
+    assert [words for words in audit(model, rows, y, w).failures() if "central" in words]

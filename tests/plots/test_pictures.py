@@ -169,6 +169,12 @@ CASES = {
         lambda **on: plots.plot_search(feature_selection.RFECV(linear_model.Ridge()).fit(X, NUMBERS), **on),
         1,
     ),
+    "pair functions": (
+        lambda **on: plots.plot_pair_functions(
+            certifit.AdditiveRegressor(alpha=0.01, interactions=[(0, 1)]).fit(X, NUMBERS), **on
+        ),
+        1,
+    ),
     "shape functions": (
         lambda **on: plots.plot_shape_functions(certifit.AdditiveClassifier(alpha=0.01).fit(X, y > 0), most=2, **on),
         2,

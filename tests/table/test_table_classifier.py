@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import certifit
-from certifit import DataError
+from certifit import DataError, GaussianNB, LinearSVC, NaiveBayes, audit, load, save
 from certifit.datasets import penguins_table
 from certifit.table.table_classifier import TableClassifier
 
@@ -275,3 +275,23 @@ def test_the_audit_reads_why_a_column_was_left_out(change):
     assert certifit.audit(model, table).holds
     model.columns_ = (*model.columns_[:-1], replace(model.columns_[-1], **change))
     assert not certifit.audit(model, table).holds
+
+
+@pytest.mark.parametrize("inner", [NaiveBayes("auto"), LinearSVC()], ids=["NaiveBayes", "LinearSVC"])
+def test_another_estimator_is_fitted_to_the_encoded_columns(inner, tmp_path):
+    """The same as by hand; the audit, the file and tampering know it too."""
+    table = penguins_table()
+    model = TableClassifier(estimator=inner).fit(table, "species")
+    rows = TableClassifier().fit(table, "species").encode_labelled(table)
+    families = ["gaussian" if name in rows.data.table.column_names else "bernoulli" for name in rows.features]
+    settings = {"family": families} if isinstance(inner, NaiveBayes) else {}
+    expected = clone(inner).set_params(**settings).fit(rows)
+    assert (model.predict(table) == expected.predict(rows.X)).all()
+    assert hasattr(model, "predict_proba") == isinstance(inner, NaiveBayes)
+    save(model, tmp_path / "m.certifit")
+    again = load(tmp_path / "m.certifit")
+    assert audit(again, table).holds
+    again.estimator = GaussianNB()
+    assert not audit(again, table).holds
+    with pytest.raises(DataError, match="one of certifit's estimators"):
+        TableClassifier(estimator=TableClassifier()).fit(table, "species")

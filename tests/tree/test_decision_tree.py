@@ -272,3 +272,16 @@ def test_fewer_rows_than_a_leaf_needs_are_one_leaf():
     assert model.tree_.node_count == 1
     assert model.certificate_.holds
     assert audit(model, [[1.0], [2.0]], ["a", "b"]).holds
+
+
+@pytest.mark.parametrize("far", [1e7, 1e9, 1e12])
+def test_a_group_far_from_the_others_is_split_as_if_it_were_alone(far):
+    """The first question parts the groups; below it, only distances within a group matter."""
+    rng = np.random.default_rng(2)
+    x, steps = np.arange(40.0), rng.integers(0, 3, 40)
+    X = np.stack([x, rng.permutation(40) % 20, rng.normal(size=40)], axis=1)
+    tree = DecisionTreeRegressor(max_depth=3).fit(X, np.where(x < 20, 0.0, far) + steps)
+    assert tree.certificate_.holds
+    for group, offset in ((x < 20, 0.0), (x >= 20, far)):
+        alone = DecisionTreeRegressor(max_depth=2).fit(X[group], steps[group])
+        np.testing.assert_allclose(tree.predict(X[group]) - offset, alone.predict(X[group]), atol=far * 1e-15)

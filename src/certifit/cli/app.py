@@ -14,6 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from certifit.cli import options
+
 NOT_PROVED, WOULD_NOT_RUN, DIFFERENT, BAD_INPUT, INTERRUPTED = 1, 1, 1, 2, 130
 
 
@@ -44,7 +46,14 @@ app = typer.Typer(
     cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
-Table = Annotated[Path, typer.Argument(help="CSV (.csv, .csv.gz) or Parquet.", metavar="TABLE", show_default=False)]
+Table = Annotated[
+    list[str],
+    typer.Argument(
+        help="CSV, TSV, Parquet, JSON lines, Feather, `file.db::table`, `-` for standard input; several are joined.",
+        metavar="TABLE...",
+        show_default=False,
+    ),
+]
 Model = Annotated[
     Path, typer.Argument(help="A model written by `certifit fit`.", metavar="MODEL", show_default=False)
 ]
@@ -72,49 +81,46 @@ def _root(
 @app.command()
 def fit(
     table: Table,
-    target: Annotated[str, typer.Option(help="Column to predict.", show_default=False)],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the model goes.  [default: TABLE-model.certifit]")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Where the HTML report goes.  [default: TABLE-report.html]")
-    ] = None,
-    folds: Annotated[int, typer.Option(min=0, help="Folds of the cross-validation; 0 for none.")] = 5,
-    task: Annotated[
-        str, typer.Option(help="`classification` or `regression`; `auto` decides by the target.")
-    ] = "auto",
-    family: Annotated[
-        str,
-        typer.Option(
-            help="Of a quantity: `gaussian`, `poisson`, `negative_binomial` or `gamma`; `auto` decides by it."
-        ),
-    ] = "auto",
-    C: Annotated[float, typer.Option("--C", help="Inverse strength of the penalty.")] = 1.0,
-    class_weight: Annotated[
-        str | None, typer.Option(help="`balanced`: every class counts the same.", show_default=False)
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of row weights.", show_default=False)] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column not to use; may be repeated.", show_default=False)
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to use though it only tells the rows apart; may be repeated.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Shuffles the rows into folds.")] = 0,
+    target: options.TargetOption,
+    output: options.OutputOption = None,
+    report: options.ReportOption = None,
+    no_report: options.NoReportOption = False,
+    model: options.ModelOption = "auto",
+    budget: options.BudgetOption = None,
+    metric: options.MetricOption = "auto",
+    folds: options.FoldsOption = 5,
+    task: options.TaskOption = "auto",
+    family: options.FamilyOption = "auto",
+    C: options.COption = None,
+    class_weight: options.ClassWeightOption = None,
+    weight: options.WeightOption = None,
+    group: options.GroupOption = None,
+    time: options.TimeOption = None,
+    drop: options.DropOption = None,
+    keep: options.KeepOption = None,
+    seed: options.SeedOption = 0,
+    jobs: options.JobsOption = None,
+    replay: options.ReplayOption = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Fit a certified model to a table.
+    """Compare models of a table and fit the best, certified.
 
-    Says what is in the table and whether the target is a class or a quantity, fits a classifier or a regression,
-    proves, cross-validates, saves the model and writes an HTML report.
+    Says what is in the table and whether the target is a class or a quantity, compares models on the same folds
+    within a budget of time, fits the chosen one to all rows, proves, saves it and writes an HTML report. Ctrl-C ends
+    the comparison with the best so far.
     """
-    from certifit.cli.commands.fit import FitSettings, run_fit
+    from certifit.cli.commands.fit import FitPlaces, FitSettings, run_fit
+    from certifit.cli.files import TableFiles
 
-    columns = {"drop": tuple(drop or ()), "keep": tuple(keep or ())}
-    settings = FitSettings(target, folds, C, class_weight, weight, seed=seed, task=task, family=family, **columns)
-    if not run_fit(table, settings, output, report, _screen(quiet, json)):
+    settings = FitSettings(
+        target, folds, C, class_weight, weight, tuple(drop or ()), seed, task, family, tuple(keep or ()), model,
+        metric, budget, group, time, replay, jobs,
+    )  # fmt: skip
+    files = TableFiles(tuple(table))
+    page = None if no_report else report or Path(f"{files.stem}-report.html")
+    places = FitPlaces(output or Path(f"{files.stem}-model.certifit"), page)
+    if not run_fit(files, settings, places, _screen(quiet, json)):
         raise typer.Exit(NOT_PROVED)
 
 
@@ -147,9 +153,10 @@ def audit(
     input cannot be used.
     """
     from certifit.cli.commands.audit import AuditSettings, run_audit
+    from certifit.cli.files import TableFiles
 
     settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle)
-    if not run_audit(model, table, _screen(quiet, json), settings):
+    if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
 
 
@@ -158,7 +165,7 @@ def diff(
     first: Annotated[Path, typer.Argument(help="A model of `certifit fit`.", metavar="A", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another one.", metavar="B", show_default=False)],
     table: Annotated[
-        Path | None, typer.Argument(help="Rows to compare them on.", metavar="[TABLE]", show_default=False)
+        str | None, typer.Argument(help="Rows to compare them on.", metavar="[TABLE]", show_default=False)
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -169,8 +176,10 @@ def diff(
     table, also which rows are judged otherwise, and whether the score is. Ends with 1 where they differ.
     """
     from certifit.cli.commands.diff import run_diff
+    from certifit.cli.files import TableFiles
 
-    if not run_diff(first, second, table, _screen(quiet, json)):
+    files = None if table is None else TableFiles((table,))
+    if not run_diff(first, second, files, _screen(quiet, json)):
         raise typer.Exit(DIFFERENT)
 
 
@@ -194,10 +203,10 @@ def explore(
     and outliers, on the screen and on a page.
     """
     from certifit.cli.commands.explore import ExploreSettings, run_explore
+    from certifit.cli.files import TableFiles
 
-    settings = ExploreSettings(groups, tuple(drop or ()), seed)
-    stem = Path(table.name.removesuffix(".gz")).stem
-    run_explore(table, settings, report or Path(f"{stem}-explored.html"), _screen(quiet, json))
+    files, settings = TableFiles(tuple(table)), ExploreSettings(groups, tuple(drop or ()), seed)
+    run_explore(files, settings, report or Path(f"{files.stem}-explored.html"), _screen(quiet, json))
 
 
 @app.command()
@@ -206,7 +215,15 @@ def predict(
     table: Table,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV or Parquet file to write.  [default: CSV on standard output]"),
+        typer.Option("--output", "--out", "-o", help="CSV or Parquet file.  [default: CSV on standard output]"),
+    ] = None,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Add intervals around a quantity, or sets of classes.")
+    ] = False,
+    coverage: Annotated[float, typer.Option(help="Share of new rows that intervals or sets hold.")] = 0.9,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", "--id", help="Column to write too; may be repeated.", show_default=False),
     ] = None,
 ) -> None:
     """Predict the class or the quantity of each row, as CSV or Parquet.
@@ -214,9 +231,11 @@ def predict(
     One line for each row: the prediction and, of a class, the probability of every class. The table is read block by
     block, so that it may be larger than memory.
     """
-    from certifit.cli.commands.predict import run_predict
+    from certifit.cli.commands.predict import PredictSettings, run_predict
+    from certifit.cli.files import TableFiles
 
-    run_predict(model, table, output, _screen(False, False))
+    settings = PredictSettings(coverage if intervals else None, tuple(keep or ()))
+    run_predict(model, TableFiles(tuple(table)), output, _screen(False, False), settings)
 
 
 @app.command()
@@ -239,19 +258,24 @@ def check(
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    budget: Annotated[
+        str | None, typer.Option(help="Time for comparing models.  [default: 20s]", show_default=False)
+    ] = None,
+) -> None:
     """Run the whole job on the bundled penguins.
 
-    Fits a model of the Palmer penguins (344 birds, some measurements missing), saves it and its report in the
-    current folder and checks the saved model again.
+    Compares models of the Palmer penguins (344 birds, some measurements missing), fits the best, saves it and its
+    report in the current folder and checks the saved model again.
     """
     from certifit.cli.commands.audit import run_audit
-    from certifit.cli.commands.fit import FitSettings, run_fit
+    from certifit.cli.commands.fit import FitPlaces, FitSettings, run_fit
+    from certifit.cli.files import TableFiles
     from certifit.datasets import penguins_path
 
-    screen = _screen(False, False)
-    model, report, table = Path("penguins-model.certifit"), Path("penguins-report.html"), penguins_path()
-    holds = run_fit(table, FitSettings("species"), model, report, screen)
+    screen, table = _screen(False, False), TableFiles((str(penguins_path()),))
+    model, report = Path("penguins-model.certifit"), Path("penguins-report.html")
+    holds = run_fit(table, FitSettings("species", budget=budget), FitPlaces(model, report), screen)
     screen.heading("Checking the saved model again")
     holds = run_audit(model, table, screen) and holds
     screen.heading("Try next")

@@ -1,27 +1,168 @@
-"""Files in and out: a table in a file as an Arrow table, and places to write to, with errors that name them."""
+"""Files in and out: a table in files as an Arrow table, and places to write to, with errors that name them.
+
+A table is a file, a directory of Parquet files, a pattern, several of these, `-` for what is piped in, or a table of
+a database: `file.db::table`. What is CSV or Parquet can be read block by block; all else is read at once.
+"""
 
 from __future__ import annotations
 
+import sqlite3
+import sys
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.json
+
 from certifit.exceptions import DataError
-from certifit.rows.sources.open_source import open_path
+from certifit.rows.named_columns import nearest_names
+from certifit.rows.sources.open_source import join_files, open_path
+
+JSON_LINES = (".jsonl", ".ndjson")
+FEATHER = (".feather", ".arrow", ".ipc")
+PIPED = "-"
 
 
-def read_table(path: Path) -> Any:
-    """The whole table of a CSV file, a Parquet file or a directory of Parquet files, as an Arrow table."""
-    table = open_path(path).whole()
-    if table.num_rows == 0:
-        raise DataError(got=f"{str(path)!r}, which has no rows", wanted="at least one row below the column names")
-    return table
+@dataclass(frozen=True)
+class TableFiles:
+    """Where a table is, as it was typed."""
+
+    paths: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        first = self.paths[0]
+        return ("standard input" if first == PIPED else Path(first).name) + more
+
+    @property
+    def stem(self) -> str:
+        """The beginning of names of files that are about it."""
+        first = self.paths[0].rpartition("::")[2] if "::" in self.paths[0] else Path(self.paths[0]).name
+        plain = Path(first.removesuffix(".gz").removesuffix(".zst")).stem
+        return "table" if first == PIPED else "".join(c for c in plain if c not in "*?[]") or "table"
+
+    def __str__(self) -> str:
+        return " ".join(self.paths)
 
 
-def check_writable(place: Path, table: Path) -> None:
-    """Refuse a place that cannot be written, or that is the table itself, before any work is done."""
+def read_table(files: TableFiles) -> Any:
+    """The whole table, as an Arrow table."""
+    found = _read_piped() if files.paths == (PIPED,) else _read_files(files.paths)
+    if found.num_rows == 0:
+        raise DataError(got=f"{str(files)!r}, which has no rows", wanted="at least one row below the column names")
+    return found
+
+
+def block_source(files: TableFiles) -> Any:
+    """What can be read block by block where that is possible: paths; else the whole table."""
+    if files.paths == (PIPED,) or any(_is_read_at_once(path) for path in files.paths):
+        return read_table(files)
+    return files.paths[0] if len(files.paths) == 1 else list(files.paths)
+
+
+def _is_read_at_once(path: str) -> bool:
+    return "::" in path or path.lower().endswith((*JSON_LINES, *FEATHER))
+
+
+def _read_files(paths: tuple[str, ...]) -> Any:
+    if not any(_is_read_at_once(path) for path in paths):
+        return (open_path(Path(paths[0])) if len(paths) == 1 else join_files([Path(path) for path in paths])).whole()
+    parts = [_read_at_once(path) if _is_read_at_once(path) else open_path(Path(path)).whole() for path in paths]
+    try:
+        return pa.concat_tables(parts, promote_options="permissive" if len(parts) > 1 else "none")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(got=f"tables that do not fit together ({error})", wanted="the same columns") from error
+
+
+def _read_at_once(path: str) -> Any:
+    if "::" in path:
+        return _read_database(*path.split("::", 1))
+    try:
+        if path.lower().endswith(FEATHER):
+            return pa.feather.read_table(path)
+        return pa.json.read_json(path)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        wanted = "a Feather file" if path.lower().endswith(FEATHER) else "one JSON object in each line"
+        raise DataError(got=f"{path!r}, which cannot be read ({error})", wanted=wanted) from error
+
+
+def _read_piped() -> Any:
+    """What is piped in: CSV, gzipped or not, or Parquet, by its first bytes."""
+    content = sys.stdin.buffer.read()
+    kinds = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
+    ending = next((ending for first, ending in kinds.items() if content.startswith(first)), ".csv")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"piped{ending}"
+        path.write_bytes(content)
+        return open_path(path).whole()
+
+
+def _read_database(path: str, table: str) -> Any:
+    """A table or view of an SQLite file, or of a DuckDB file where that library is installed."""
+    if not Path(path).is_file():
+        raise DataError(got=f"path {path!r}, which does not exist", wanted="a database file before ::")
+    with open(path, "rb") as file:
+        if file.read(16) != b"SQLite format 3\x00":
+            return _read_duckdb(path, table)
+    connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        listed = connection.execute("select name from sqlite_master where type in ('table', 'view')")
+        _check_table(path, table, [name for (name,) in listed])
+        rows = connection.execute(f"select * from {_quoted(table)}")
+        names = [column[0] for column in rows.description]
+        columns = [*zip(*rows.fetchall(), strict=True)] or [()] * len(names)
+        return pa.Table.from_arrays([_column(path, *pair) for pair in zip(names, columns, strict=True)], names=names)
+    except sqlite3.Error as error:
+        raise DataError(got=f"{path!r}, which cannot be read ({error})", wanted="an intact SQLite file") from error
+    finally:
+        connection.close()
+
+
+def _column(path: str, name: str, values: Any) -> Any:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(got=f"column {name!r} of {path!r} with values of several types", wanted="one type") from error
+
+
+def _read_duckdb(path: str, table: str) -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise DataError(
+            got=f"{path!r}, which is not an SQLite file", wanted="SQLite, or DuckDB with its library installed",
+            fix="pip install duckdb",
+        ) from error  # fmt: skip
+    with duckdb.connect(path, read_only=True) as connection:
+        _check_table(path, table, [row[0] for row in connection.execute("show tables").fetchall()])
+        return connection.execute(f"select * from {_quoted(table)}").to_arrow_table()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _check_table(path: str, table: str, known: list[str]) -> None:
+    if table not in known:
+        near = nearest_names(table, known)
+        raise DataError(
+            got=f"no table {table!r} in {path!r}",
+            wanted=f"one of {', '.join(map(repr, known)) or 'its tables, of which it has none'}",
+            fix=f"Did you mean {near[0]!r}?" if near else "",
+        )  # fmt: skip
+
+
+def check_writable(place: Path, *sources: str | Path) -> None:
+    """Refuse a place that cannot be written, or that is read from too, before any work is done."""
     if not place.absolute().parent.is_dir():
         raise DataError(
             got=f"{str(place)!r} to write, in a folder that does not exist", wanted="a folder that exists"
         )
-    if place.exists() and table.exists() and place.samefile(table):
-        raise DataError(got=f"{str(place)!r} as input and output", wanted="another file to write to")
+    for source in sources:
+        if place.exists() and Path(source).exists() and place.samefile(source):
+            raise DataError(got=f"{str(place)!r} as input and output", wanted="another file to write to")

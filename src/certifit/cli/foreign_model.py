@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from certifit.cli.files import read_table
+from certifit.cli.files import TableFiles, read_table
 from certifit.exceptions import DataError
 
 PICKLES = (".pkl", ".pickle", ".joblib")
@@ -42,7 +42,7 @@ def load_foreign(path: Path, unsafe_pickle: bool) -> Any:
     return io.load(path, trusted=[])
 
 
-def foreign_data(model: Any, table: Path, target: str | None) -> tuple[Any, Any]:
+def foreign_data(model: Any, table: TableFiles, target: str | None) -> tuple[Any, Any]:
     """X and y of a table for such a model: its columns by name where it knows them, all but the target otherwise."""
     frame = read_table(table).to_pandas()
     if target is None or target not in frame.columns:

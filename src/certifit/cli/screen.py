@@ -82,6 +82,15 @@ class Screen:
         model.set_callbacks()
 
     @contextmanager
+    def contest(self) -> Iterator[Any]:
+        """Show models as they are compared, on a terminal; yields what is to be told."""
+        from certifit.cli.live_board import LiveBoard
+
+        board = LiveBoard(self._err)
+        with board.shown():
+            yield board.tell
+
+    @contextmanager
     def progress(self, words: str, total: int | None = None) -> Iterator[Any]:
         """A bar on a terminal, nothing elsewhere; yields `advance(done, total)`."""
         with counted(words, total, self._err) as advance:

@@ -41,6 +41,7 @@ from certifit.cluster.leading_directions import (
 from certifit.cluster.tuning import KMeansTuning
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Matrix, Rows
+from certifit.rows.kept_passes import kept
 
 _assign: Any = lloyd_loops.assign
 
@@ -233,7 +234,7 @@ class Lloyd:
             self.clusters = self.rows.sum(partial(_plain_sums, state.centres))
         elif self.rows.in_memory:
             self._centres = prepare_centres(state, self._centres, self.extended)
-            self.clusters = self.rows.sum(self._remembered_sums)
+            self.clusters = kept(state, partial(self.rows.sum, self._remembered_sums))
         else:
             self.clusters = self.rows.sum(partial(_streamed_sums, prepare_centres(state, None)))
         self.state = state

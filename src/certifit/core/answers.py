@@ -4,16 +4,19 @@
 
 - `predict`, `transform` and the like of a Dask collection are lazy Dask arrays, computed partition by partition;
 - `score` takes targets and weights by name, as `fit` does, and any table that `fit` takes;
-- `fit` and its like take `columns=`, the names of the columns to learn from. A fitted model finds them by name.
+- `fit` and its like take `columns=`, the names of the columns to learn from, and `checkpoint=`, a file from which a
+  fit that was killed goes on. A fitted model finds columns by name.
 
 A path is read block by block by `Rows.map`, which these methods call.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial, wraps
 from inspect import Parameter, getattr_static, signature
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -47,33 +50,53 @@ def wrap_methods(cls: Any) -> None:
 
 
 def learning_from_columns(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method with a keyword `columns`: names of the columns of X to learn from, and no others."""
+    """Return the method with keywords `columns`, names of the columns of X to learn from, and `checkpoint`, a path.
 
+    `partial_fit` goes on by itself, and takes no checkpoint.
+    """
+    more = ["columns"] if method.__name__ == "partial_fit" else ["columns", "checkpoint"]
     known = [*signature(method).parameters.values()]
     last = 1 if known and known[-1].kind is Parameter.VAR_KEYWORD else 0
-    names = [one.name for one in known[1:]] + ["columns"]
+    names = [one.name for one in known[1:]] + more
 
     @wraps(method)
-    def learn(self: Any, *args: Any, columns: Any = None, **kwargs: Any) -> Any:
+    def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
         unknown = [] if last else [name for name in kwargs if name not in names]
         if unknown:
             taken, near = f"{type(self).__name__}.{method.__name__}", did_you_mean(unknown[0], names)
             words = f"Got the argument {unknown[0]!r}, which {taken} does not take; wanted {', '.join(names)}. {near}"
             raise TypeError(words.rstrip())
-        if columns is None:
-            return method(self, *args, **kwargs)
-        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns) or not len(columns):
-            raise DataError(got=f"columns={columns!r}", wanted="a list of names", fix="columns=['a', 'b'], say.")
-        self._columns = tuple(columns)  # read by `_as_rows`, while the method runs
+        asked = {name: kwargs.pop(name, None) for name in more}
+        given = {PLACES[name]: CHECKED[name](value) for name, value in asked.items() if value is not None}
+        self.__dict__.update(given)
         try:
             return method(self, *args, **kwargs)
         finally:
-            self.__dict__.pop("_columns", None)
+            for name in given:
+                self.__dict__.pop(name, None)
 
-    known.insert(len(known) - last, Parameter("columns", Parameter.KEYWORD_ONLY, default=None))
+    for name in more:
+        known.insert(len(known) - last, Parameter(name, Parameter.KEYWORD_ONLY, default=None))
     learn.__signature__ = signature(method).replace(parameters=known)  # type: ignore[attr-defined]
     learn.takes_columns = True  # type: ignore[attr-defined]
     return learn
+
+
+def _checked_columns(columns: Any) -> tuple[str, ...]:
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns) or not len(columns):
+        raise DataError(got=f"columns={columns!r}", wanted="a list of names", fix="columns=['a', 'b'], say.")
+    return tuple(columns)
+
+
+def _checked_path(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise DataError(got=f"checkpoint={path!r}", wanted="the path of a file", fix="checkpoint='fit.ckpt', say.")
+    return Path(path)
+
+
+# where `_as_rows` and `_passes_kept` find them while the method runs
+PLACES = {"columns": "_columns", "checkpoint": "_pass_file"}
+CHECKED: dict[str, Callable[[Any], Any]] = {"columns": _checked_columns, "checkpoint": _checked_path}
 
 
 def lazily(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,8 +26,11 @@ from certifit.core.settings import Settings
 from certifit.core.unknown_parameters import refusing_unknown, unknown_parameter
 from certifit.core.watch import Attributes, Watch
 from certifit.exceptions import CertificateWarning, DataError, NoSolutionError, NotANumberError, warn_caller
+from certifit.files.known_fits import fit_in_words, fresh_seed
+from certifit.files.pass_log import PassLog
 from certifit.rows.as_rows import as_rows
 from certifit.rows.checks import Target
+from certifit.rows.kept_passes import keeping
 from certifit.rows.rows import Rows
 from certifit.rows.threads import single_threaded_blas
 
@@ -54,6 +57,7 @@ class FittedBox:
 
     attributes: Any  # scikit-learn's table
     certificate: Certificate
+    more: str = ""  # HTML that comes first
 
     def __len__(self) -> int:
         return 1 + len(self.attributes)
@@ -61,7 +65,8 @@ class FittedBox:
     def _repr_html_inner(self) -> str:
         verdict = f"{self.certificate.kind}, {'holds' if self.certificate.holds else 'does NOT hold'}"
         unfolded = f"<summary>Certificate: {verdict}</summary>{self.certificate._repr_html_()}"
-        return f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
+        box = f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
+        return self.more + box
 
 
 @contextmanager
@@ -99,7 +104,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     differences: ClassVar[dict[str, str]] = {}
 
     # Names of columns are no metadata of rows, which scikit-learn would route.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"columns": UNUSED}
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"columns": UNUSED, "checkpoint": UNUSED}
     __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"columns": UNUSED}
 
     certificate_: Certificate
@@ -131,6 +136,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         y : array of targets, or the name of the target column in X; ignored by unsupervised models
         sample_weight : array of non-negative row weights, or the name of a column in X
         columns : names of the columns of X to learn from; by default all but y and sample_weight
+        checkpoint : path of a file that keeps every pass over the rows; after the program was killed, the same call
+            goes on from there, and ends with the same bits. A complete fit deletes it.
 
         Returns
         -------
@@ -150,7 +157,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
             context.call_on_fit_task_begin(estimator=self, X=X, y=y, metadata=metadata)
             self._watch = Watch(self, context, X, y, metadata)
             try:
-                with _overflow_in_words():
+                with _overflow_in_words(), self._passes_kept(rows):
                     attributes = self._fit(rows, previous, **more)
             finally:
                 self.__dict__.pop("_watch", None)
@@ -165,6 +172,23 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
                 warn_caller(message, CertificateWarning)
         self.__dict__.update(attributes)
         return self
+
+    @contextmanager
+    def _passes_kept(self, rows: Rows) -> Iterator[None]:
+        """Write every pass to the file that `fit(checkpoint=...)` names, and take those of a killed fit from it."""
+        path = vars(self).get("_pass_file")  # set by `fit` while it runs
+        if path is None:
+            yield
+            return
+        asked = getattr(self, "random_state", 0)
+        with PassLog(path, fit_in_words(self, rows), fresh_seed()) as log, keeping(log):
+            if asked is None:
+                self.__dict__["random_state"] = log.seed  # a run that goes on must draw what the first one drew
+            try:
+                yield
+            finally:
+                if asked is None:
+                    self.__dict__["random_state"] = None
 
     def _familiar_words(self) -> str:
         """Return how scikit-learn's class says that a limit was reached: filters of warnings look for such words."""

@@ -19,8 +19,8 @@ from certifit.neural_network.layers.batch_norm import population_moments, with_m
 from certifit.neural_network.layers.layer_words import Words, image_layers, layer_words, lenet
 from certifit.neural_network.layers.moved_images import MovedImages
 from certifit.neural_network.layers.pooled_convolution import fuse_pools
-from certifit.neural_network.layers.row_layers import LayerWeights
-from certifit.neural_network.multilayer_perceptron import target_width
+from certifit.neural_network.layers.row_layers import Layer, LayerWeights
+from certifit.neural_network.multilayer_perceptron import PerceptronTargets, target_width
 from certifit.neural_network.network import Network
 from certifit.neural_network.network_classifier import NetworkClassifier
 from certifit.rows import Array, Rows
@@ -181,7 +181,8 @@ class ConvNetClassifier(NetworkClassifier):
             )  # fmt: skip
         return X.reshape(len(X), -1).astype(X.dtype if X.dtype.kind == "f" else np.float32)
 
-    def _structure(self, columns: int) -> dict[str, Any]:
+    def _structure(self, rows: Rows) -> dict[str, Any]:
+        columns = rows.n_features
         shape = self._asked_shape() or self._seen_shape
         side = math.isqrt(columns)
         shape = shape or ((side, side, 1) if side * side == columns else (1, columns, 1))
@@ -194,15 +195,15 @@ class ConvNetClassifier(NetworkClassifier):
         words = lenet(shape[0], shape[1]) if isinstance(self.layers, str) else layer_words(self.layers)
         return {"layers_": words, "image_shape_": shape}
 
-    def _build(self, columns: int, outputs: int) -> Network:
-        found = self._structure(columns)
-        layers = image_layers(found["layers_"], found["image_shape_"], outputs)
+    def _build(self, targets: PerceptronTargets) -> Network:
+        found, columns = targets.attributes, targets.rows.n_features
+        layers = image_layers(found["layers_"], found["image_shape_"], targets.outputs)
         _ = Network(layers, (columns,)).shapes  # what does not fit is told in the user's layers
         moved = (MovedImages(found["image_shape_"], self.shifts, float(self.rotations), float(self.distortions)),)
         still = not (self.shifts or self.rotations or self.distortions)
         return Network((*(() if still else moved), *fuse_pools(layers)), (columns,))
 
-    def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
+    def _draw(self, layer: Layer, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
         """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""
         bound = math.sqrt(6.0 / fans[0])
         # A normalisation starts without scaling.

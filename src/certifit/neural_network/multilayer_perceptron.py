@@ -10,6 +10,7 @@ representations by back-propagating errors" (1986).
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from functools import partial
@@ -21,18 +22,21 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, read_perceptron
-from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
+from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, certify_perceptron, read_perceptron
+from certifit.checkers.neural_network.network_loss import NetworkClaim
+from certifit.checkers.neural_network.plain_columns import robust_columns
+from certifit.checkers.neural_network.presets import PRESETS, setting_in_use
 from certifit.core import Attributes, Certificate, Estimator, Objective, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
 from certifit.exceptions import DataError, warn_caller
 from certifit.files.checkpoint import Checkpoint, CheckpointTuning, arrays_digest, table_digest
-from certifit.neural_network.layers.row_layers import LayerWeights
+from certifit.neural_network.layers.row_layers import Layer, LayerWeights
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
-from certifit.neural_network.training.full_batch import FullBatchLimits, PenalisedLoss, minimise
+from certifit.neural_network.tabular import draw_tabular, start_at_mean, tabular_groups, tabular_network
+from certifit.neural_network.training.full_batch import FullBatchLimits, PenalisedLoss, RecordedLoss, minimise
 from certifit.neural_network.training.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
 from certifit.neural_network.training.rows_on_workers import RowsOnWorkers
 from certifit.neural_network.training.slopes import NetworkRows, dense_as, rows_at_hand
@@ -118,6 +122,9 @@ class MultilayerPerceptron(Estimator):
     coefs_: list[Array]
     intercepts_: list[Array]
     loss_: float
+    preset: str | None = None
+    center_: Array  # (d,) medians of the columns, with preset='tabular'
+    scale_: Array  # (d,) and distances of their quartiles
     training_state_: OptimiserState
 
     # What a subclass says ----------------------------------------------------------------------------------------
@@ -149,7 +156,16 @@ class MultilayerPerceptron(Estimator):
 
     def _fit(self, rows: Rows, previous: Attributes, several: int = 1) -> Attributes:
         before = previous if self.warm_start and "coefs_" in previous else {}
-        return self._learn(rows, several, before, self._watch)
+        return self._in_use()._learn(rows, several, before, self._watch)
+
+    def _in_use(self) -> Self:
+        """This estimator with the settings of its preset in place of those that were left at their defaults."""
+        if self.preset is None:
+            return self
+        found = copy.copy(self)
+        for name in set(PRESETS[self.preset]) & set(self.get_params(deep=False)):
+            setattr(found, name, setting_in_use(self, name))
+        return found
 
     def _learn(
         self, rows: Rows, several: int, before: Attributes, watch: Watch | Unwatched, incremental: bool = False
@@ -157,12 +173,12 @@ class MultilayerPerceptron(Estimator):
         """All fitted attributes; `before` are those to start from."""
         targets = self._targets(rows, several, before)
         rows = targets.rows
-        targets = targets._replace(attributes={**targets.attributes, **self._structure(rows.n_features)})
+        targets = targets._replace(attributes={**targets.attributes, **self._structure(rows)})
         full = self.solver == "lbfgs"
         dtype = np.dtype(np.float64) if full else rows.dtype
         table = self._network_rows(targets, dtype)
         random = check_random_state(self.random_state)
-        network = self._build(rows.n_features, targets.outputs)
+        network = self._build(targets)
         params = self._start(network, before, random, dtype)
         loss = self._loss(targets.output)
 
@@ -170,7 +186,10 @@ class MultilayerPerceptron(Estimator):
             return {**targets.attributes, **_tensors(network, flat), **self._settle(network, flat, rows)[1]}
 
         if full:
-            found = self._minimise(network, loss, table, params, as_of_now)
+            measure = PenalisedLoss(network, loss, table, float(self.alpha))
+            checkpoint = self._checkpoint(targets, network, before)
+            measure = measure if checkpoint is None else RecordedLoss(measure, checkpoint, params)
+            found = self._minimise(network, measure, params, as_of_now)
         else:
             state = before.get("training_state_") if incremental else None
             seed = int(random.randint(2**31 - 1)) if state is None else 0
@@ -180,6 +199,11 @@ class MultilayerPerceptron(Estimator):
                 if state is None
                 else Optimiser(rules, params, network.n_weights, state)
             )
+            if self.preset is not None:
+                spread = start_at_mean(
+                    network.parts(params)[-1], table.Y, table.w, targets.output, "coefs_" in before
+                )
+                optimiser.groups = tabular_groups(network, spread)
             checkpoint = None if incremental else self._checkpoint(targets, network, before)
             found = self._descend(network, loss, (table, rows), optimiser, (watch, checkpoint, as_of_now))
             if incremental:
@@ -204,15 +228,6 @@ class MultilayerPerceptron(Estimator):
         fit = {"layers": str(network), "rows": table_digest(targets.rows), "first weights": arrays_digest(*start)}
         return Checkpoint(self.checkpoint, {"model": type(self).__name__, **fit, **_words(settings)}, self._tuning)
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.checkpoint is not None and self.solver == "lbfgs":
-            raise DataError(
-                got="checkpoint with solver='lbfgs'",
-                wanted="a solver that learns in minibatches: adam, adamw or sgd",
-                fix="L-BFGS keeps steps that no file can hold; leave checkpoint out, or go on with warm_start=True.",
-            )  # fmt: skip
-
     def _network_rows(self, targets: PerceptronTargets, dtype: np.dtype) -> Any:
         """Rows and targets for training: on the workers of a cluster, in memory, or in a temporary file."""
         # Workers get the settings alone, and not what this fit has at hand.
@@ -223,14 +238,20 @@ class MultilayerPerceptron(Estimator):
         there = RowsOnWorkers.of(targets.rows, as_table, dtype)
         return there.on_disk() if self.solver == "lbfgs" else there
 
-    def _structure(self, columns: int) -> dict[str, Any]:
+    def _structure(self, rows: Rows) -> dict[str, Any]:
         """Fitted attributes that say what the network is made of, beside its weights and the settings."""
-        return {}
+        if self.preset is None:
+            return {}
+        center, scale = robust_columns(rows)
+        return {"center_": center, "scale_": scale}
 
-    def _build(self, columns: int, outputs: int) -> Network:
-        """The network that the settings ask for, for rows of so many columns."""
+    def _build(self, targets: PerceptronTargets) -> Network:
+        """The network that the settings ask for, for these rows."""
         hidden = tuple(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist())
-        return perceptron(columns, hidden, outputs, self.activation)
+        if self.preset is not None:
+            scaling = targets.attributes["center_"], targets.attributes["scale_"]
+            return tabular_network(scaling, hidden, targets.outputs, self.activation)
+        return perceptron(targets.rows.n_features, hidden, targets.outputs, self.activation)
 
     def _start(self, network: Network, before: Attributes, random: Any, dtype: np.dtype) -> Array:
         """The parameters (p,) of an earlier fit, or first ones, drawn."""
@@ -247,21 +268,22 @@ class MultilayerPerceptron(Estimator):
             for part, (W, b) in zip(parts, old, strict=True):
                 part.W[...], part.b[...] = W, b
             return params
-        every = [one.fans for one in network.shapes if np.prod(one.weights) > 0]
-        for part, fans in zip(parts, every, strict=True):
-            self._draw(part, fans, random)
+        pairs = zip(network.layers, network.shapes, strict=True)
+        every = [(layer, one.fans) for layer, one in pairs if np.prod(one.weights) > 0]
+        for part, (layer, fans) in zip(parts, every, strict=True):
+            self._draw(layer, part, fans, random)
         return params
 
-    def _draw(self, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
-        """Draw a layer's first weights as scikit-learn does (Glorot & Bengio 2010)."""
+    def _draw(self, layer: Layer, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
+        """Draw a layer's first weights as scikit-learn does (Glorot & Bengio 2010), or as the preset has them."""
+        if self.preset is not None:
+            draw_tabular(layer, part, random)
+            return
         bound = math.sqrt((2.0 if self.activation == "logistic" else 6.0) / sum(fans))
         part.W[...] = random.uniform(-bound, bound, part.W.shape)
         part.b[...] = random.uniform(-bound, bound, part.b.shape)
 
-    def _minimise(
-        self, network: Network, loss: OutputLoss, table: NetworkRows, params: Array, as_of_now: Any
-    ) -> dict[str, Any]:
-        measure = PenalisedLoss(network, loss, table, float(self.alpha))
+    def _minimise(self, network: Network, measure: PenalisedLoss, params: Array, as_of_now: Any) -> dict[str, Any]:
         limits = FullBatchLimits(float(self.tol), self.max_iter, self.max_fun)
         with self._watch.loop("L-BFGS", self.max_iter, as_of_now) as watch:
             end = minimise(measure, params, limits, watch)
@@ -358,7 +380,7 @@ class MultilayerPerceptron(Estimator):
         return {"loss_": state.loss_, "certificate_": self._certify(state._claim(), targets.rows, tol)}
 
     def _certify(self, claim: NetworkClaim, rows: Rows, tol: float) -> Certificate:
-        return certify_network(claim, rows, tol)
+        return certify_perceptron(claim, rows, tol)
 
     def _claim(self) -> NetworkClaim:
         """What the checker reads of a fitted network."""
@@ -371,6 +393,12 @@ class MultilayerPerceptron(Estimator):
         if self.early_stopping:
             raise DataError(got="early_stopping=True in partial_fit", wanted="False",
                             fix="partial_fit does not support early_stopping=True.")  # fmt: skip
+        if self.preset is not None:
+            raise DataError(
+                got=f"preset={self.preset!r} in partial_fit",
+                wanted="fit, or preset=None",
+                fix="It scales columns by the quartiles of all rows, which partial_fit does not see.",
+            )
         first = not hasattr(self, "coefs_")
         before = {**known, **({} if first else {k: v for k, v in vars(self).items() if k.endswith("_")})}
         with self._all_or_nothing(first):
@@ -404,15 +432,18 @@ class MultilayerPerceptron(Estimator):
     def t_(self) -> int:
         """Rows that minibatches have shown so far."""
         check_is_fitted(self)
-        return self.training_state_.rows if self.solver != "lbfgs" else 0
+        return self.training_state_.rows if hasattr(self, "training_state_") else 0
 
     @abstractmethod
     def _output(self) -> str:
         """The loss of scores, from settings and attributes."""
 
     def _fitted_network(self) -> Network:
-        hidden = tuple(len(b) for b in self.intercepts_[:-1])
-        return perceptron(len(self.coefs_[0]), hidden, len(self.intercepts_[-1]), self.activation)
+        hidden = tuple(len(b) for b in self.intercepts_[:-1] if b.ndim == 1)
+        outputs, activation = len(self.intercepts_[-1]), setting_in_use(self, "activation")
+        if self.preset is not None:
+            return tabular_network((self.center_, self.scale_), hidden, outputs, activation)
+        return perceptron(len(self.coefs_[0]), hidden, outputs, activation)
 
     def _network(self) -> tuple[Network, list[LayerWeights]]:
         check_is_fitted(self)
@@ -429,7 +460,8 @@ class MultilayerPerceptron(Estimator):
         network, parts = self._network()
         exact = [LayerWeights(part.W.astype(np.float64), part.b.astype(np.float64)) for part in parts]
         sums = targets.rows.sum(partial(_block_loss, self, network, exact, targets._replace(rows=None)))
-        alpha = float(self.alpha) if self.solver != "adamw" else 0.0
+        adamw = setting_in_use(self, "solver") == "adamw"
+        alpha = 0.0 if adamw else float(setting_in_use(self, "alpha"))
         penalty = 0.5 * alpha * sum(float((part.W**2).sum()) for part in exact) / sums[1]
         return Objective(sums[0] / sums[1] + penalty, sums[0] / sums[1], penalty)
 
@@ -455,5 +487,7 @@ def _block_loss(
     used = block.w > 0
     assert block.y is not None
     scores = network.scores(parts, dense_as(block.X[used], np.dtype(np.float64)))
-    losses = model._loss(targets.output).values(scores, model._table(targets, block.y[used]).astype(np.float64))
+    losses = (
+        model._in_use()._loss(targets.output).values(scores, model._table(targets, block.y[used]).astype(np.float64))
+    )
     return np.array([block.w[used] @ losses, block.w[used].sum()])

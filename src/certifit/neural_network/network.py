@@ -67,7 +67,7 @@ class Network:
         return any(layer.draws for layer in self.layers)
 
     @cached_property
-    def _places(self) -> tuple[tuple[int, int, int, int], ...]:
+    def places(self) -> tuple[tuple[int, int, int, int], ...]:
         """Where each layer's weights and biases begin and end in the flat vector."""
         found, w, b = [], 0, self.n_weights
         for one in self.shapes:
@@ -85,7 +85,7 @@ class Network:
         """Views of the flat vector: weights and biases of each layer."""
         return [
             LayerWeights(flat[w:w_end].reshape(one.weights), flat[b:b_end].reshape(one.biases))
-            for one, (w, w_end, b, b_end) in zip(self.shapes, self._places, strict=True)
+            for one, (w, w_end, b, b_end) in zip(self.shapes, self.places, strict=True)
         ]
 
     def forward(self, parts: list[LayerWeights], x: Array, work: Workspace | None = None) -> tuple[Array, list[Any]]:
@@ -96,10 +96,11 @@ class Network:
             memories.append(memory)
         return x, memories
 
-    def scores(self, parts: list[LayerWeights], x: Array, most: int = 128) -> Array:
-        """Scores of rows x; images a few at a time, because windows side by side take much memory."""
-        images = any(len(one.output) == 3 for one in self.shapes)
-        step, work = most if images else max(1, len(x)), Workspace(reuse=images)
+    def scores(self, parts: list[LayerWeights], x: Array, most: int = 128, entries: int = 1 << 17) -> Array:
+        """Scores of rows x: so many at a time that what passes stays in the cache; images and embeddings fewer."""
+        images = any(len(one.output) > 1 for one in self.shapes)
+        widest = max(one.output[0] for one in self.shapes)
+        step, work = most if images else max(most, entries // widest), Workspace(reuse=images)
         found = np.empty((len(x), *self.shapes[-1].output), x.dtype)
         for k in range(0, len(x), step):
             passed = x[k : k + step]

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from certifit.checkers.neural_network.adapter import LOSS
+from certifit.checkers.neural_network.presets import PRESET
 from certifit.core import Attributes, Objective
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
@@ -71,7 +72,13 @@ class MLPClassifier(NetworkClassifier):
         of these targets.
     checkpoint : path or None
         A file in which `fit` writes down where it stands, about every second: after the program was killed, the same
-        call goes on from there and ends with the same bits. It is removed when the fit is complete. Not for 'lbfgs'.
+        call goes on from there and ends with the same bits. It is removed when the fit is complete. With
+        'lbfgs' it grows by the size of all weights with every evaluation of the loss.
+    preset : 'tabular' or None
+        Settings that suit tables of numbers, after RealMLP (Holzmüller, Grinsztajn & Steinwart 2024): columns are
+        scaled by their quartiles, smoothly clipped and embedded; every setting that is left at its default has the
+        value that is good for such a network (`certifit.checkers.neural_network.presets` lists them), and dropout is
+        between layers.
 
     Attributes
     ----------
@@ -82,6 +89,7 @@ class MLPClassifier(NetworkClassifier):
     certificate_ : Certificate
         'stationary' with 'lbfgs', else 'exact': loss_ is what it says, and the gradient's largest entry.
     multilabel_ : bool, whether rows have any number of labels
+    center_, scale_ : (d,), medians of the columns and distances of their quartiles; with preset='tabular'
     training_state_ : OptimiserState, from which partial_fit goes on; without 'lbfgs'
     n_layers_, n_outputs_, out_activation_, t_ : as in scikit-learn; they follow from the above
     n_iter_, loss_curve_, best_loss_, validation_scores_, best_validation_score_, history_ : how it went (diagnostic)
@@ -96,12 +104,15 @@ class MLPClassifier(NetworkClassifier):
     (True, 'stationary', True)
     """
 
+    settings: ClassVar[Settings] = {**NetworkClassifier.settings, "preset": PRESET}
+
     def __init__(
         self, hidden_layer_sizes=(100,), activation="relu", *, solver="adam", alpha=0.0001, batch_size="auto",
         learning_rate="constant", learning_rate_init=0.001, power_t=0.5, max_iter=200, shuffle=True,
         random_state=None, tol=1e-4, verbose=False, warm_start=False, momentum=0.9, nesterovs_momentum=True,
         early_stopping=False, validation_fraction=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8, n_iter_no_change=10,
         max_fun=15000, class_weight=None, clip_norm=None, label_smoothing=0.0, checkpoint=None,
+        preset=None,
     ):  # fmt: skip
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -130,6 +141,7 @@ class MLPClassifier(NetworkClassifier):
         self.clip_norm = clip_norm
         self.label_smoothing = label_smoothing
         self.checkpoint = checkpoint
+        self.preset = preset
 
 
 class MLPRegressor(RegressorMixin, MultilayerPerceptron):
@@ -143,7 +155,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
     hidden_layer_sizes, activation, solver, alpha, batch_size, learning_rate, learning_rate_init, power_t, max_iter,
     shuffle, random_state, tol, verbose, warm_start, momentum, nesterovs_momentum, early_stopping,
     validation_fraction, beta_1, beta_2, epsilon, n_iter_no_change, max_fun,
-    clip_norm, checkpoint : as in MLPClassifier
+    clip_norm, checkpoint, preset : as in MLPClassifier
         Validation rows are scored by R².
 
     Attributes
@@ -153,6 +165,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
     loss_ : float, the objective of these weights on all rows
     certificate_ : Certificate
         'stationary' with 'lbfgs', else 'exact': loss_ is what it says, and the gradient's largest entry.
+    center_, scale_ : (d,), medians of the columns and distances of their quartiles; with preset='tabular'
     training_state_ : OptimiserState, from which partial_fit goes on; without 'lbfgs'
     n_layers_, n_outputs_, out_activation_, t_ : as in scikit-learn; they follow from the above
     n_iter_, loss_curve_, best_loss_, validation_scores_, best_validation_score_, history_ : how it went (diagnostic)
@@ -168,7 +181,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
     """
 
     target = "numbers"
-    settings: ClassVar[Settings] = {**MultilayerPerceptron.settings, "loss": LOSS}
+    settings: ClassVar[Settings] = {**MultilayerPerceptron.settings, "loss": LOSS, "preset": PRESET}
     differences: ClassVar[dict[str, str]] = {
         **MultilayerPerceptron.differences,
         "loss": "Of several targets the sum; scikit-learn steps by the sum's gradient and reports the mean.",
@@ -180,6 +193,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         shuffle=True, random_state=None, tol=1e-4, verbose=False, warm_start=False, momentum=0.9,
         nesterovs_momentum=True, early_stopping=False, validation_fraction=0.1, beta_1=0.9, beta_2=0.999,
         epsilon=1e-8, n_iter_no_change=10, max_fun=15000, clip_norm=None, checkpoint=None,
+        preset=None,
     ):  # fmt: skip
         self.loss = loss
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -207,6 +221,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
         self.max_fun = max_fun
         self.clip_norm = clip_norm
         self.checkpoint = checkpoint
+        self.preset = preset
 
     @available_if(learns_in_minibatches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

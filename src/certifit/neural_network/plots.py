@@ -188,6 +188,8 @@ def plot_backpropagation(model: Any, x: Any, y: Any, ax: Axes | None = None) -> 
     ['row', 'relu', 'scores']
     """
     check_drawable(model, "a fitted perceptron", "coefs_", "intercepts_")
+    if getattr(model, "preset", None) is not None:
+        raise DataError(got=f"preset={model.preset!r}", wanted="a perceptron whose columns go straight to units")
     claim = read_perceptron(model)
     widest = max(len(model.coefs_[0]), *(len(b) for b in model.intercepts_))
     if widest > 8 or len(claim.layers) > 8:

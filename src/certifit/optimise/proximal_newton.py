@@ -60,7 +60,7 @@ class Proximal:
         # The gap is of first order in the error of the inner problem, the decrease that ends its loop of second.
         goal = (self.tuning.inner_share * gap) ** 2 * abs(point.value) / len(here)
         trial = point.x.copy()
-        trial[here] = _minimise(H, point.gradient[here], lam[here], trial[here], goal, self.tuning)
+        trial[here] = minimise_penalised_quadratic(H, point.gradient[here], lam[here], trial[here], goal, self.tuning)
         step = trial - point.x
         slope = float(point.gradient @ step + lam @ (np.abs(trial) - np.abs(point.x)))
         again = self.tuning.newton.needs_hessian(point, slope, self.gap)
@@ -78,7 +78,9 @@ class Proximal:
         return np.flatnonzero((x != 0) | (np.abs(gradient) >= self.tuning.candidate_share * lam))
 
 
-def _minimise(H: Array, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning) -> Array:
+def minimise_penalised_quadratic(
+    H: Array, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning
+) -> Array:
     """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,)."""
     free, shrunk = np.flatnonzero(lam == 0), np.flatnonzero(lam)
     out, S, q = x.copy(), H[np.ix_(shrunk, shrunk)], g[shrunk]

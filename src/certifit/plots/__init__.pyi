@@ -22,6 +22,7 @@ from certifit.svm.plots import plot_machine as plot_machine
 from certifit.neural_network.plots import plot_mistakes as plot_mistakes
 from certifit.mixture.plots import plot_mixture as plot_mixture
 from certifit.mixture.plots import plot_mixture_choice as plot_mixture_choice
+from certifit.ensemble.additive.plots import plot_pair_functions as plot_pair_functions
 from certifit.divergence.plots import plot_projection_path as plot_projection_path
 from certifit.decomposition.pca.compression_plots import plot_rate_distortion as plot_rate_distortion
 from certifit.feature_selection.plots import plot_scores as plot_scores

@@ -155,7 +155,7 @@ def _source_rows(
     source: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> Rows:
     """Return rows of a table with named columns that is read batch by batch."""
-    from certifit.rows.streamed import FileRows
+    from certifit.rows.sources.streamed import FileRows
 
     rows = FileRows(source, choose_columns(source.schema.names, y, sample_weight, estimator, terms, reset), terms)
     if not named_targets(y, terms.targets):

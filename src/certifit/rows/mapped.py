@@ -37,7 +37,7 @@ class MappedRows(Rows):
         for block in self.rows:
             yield from _pieces(self.f, self.piece, block)
 
-    def sum(self, f: Callable[[Block], S]) -> S:
+    def _sum(self, f: Callable[[Block], S]) -> S:
         return self.rows.sum(partial(_sum_pieces, f, self.f, self.piece))
 
     def each(self, f: Callable[[Block], R]) -> list[R]:

@@ -36,7 +36,7 @@ class ReweightedRows(Rows):
     def __iter__(self) -> Iterator[Block]:
         return (_reweighted(self.w, self.filler, self.relabels, block) for block in self.rows)
 
-    def sum(self, f: Callable[[Block], S]) -> S:
+    def _sum(self, f: Callable[[Block], S]) -> S:
         return self.rows.sum(partial(_apply, f, self.w, self.filler, self.relabels))
 
     def each(self, f: Callable[[Block], R]) -> list[R]:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from certifit.rows.block import Array, Block, Matrix, block_rows, sparse_block_rows
+from certifit.rows.kept_passes import kept
 from certifit.rows.sums import S
 from certifit.rows.threads import parallel_map, parallel_sum
 
@@ -41,6 +42,10 @@ class Rows(ABC):
 
     def sum(self, f: Callable[[Block], S]) -> S:
         """Return the sum of `f(block)` over all blocks, the same to the last bit for any number of threads."""
+        bound = hasattr(f, "__self__")  # to what is beside the rows: there is no saying what it was asked
+        return self._sum(f) if bound else kept(f, partial(self._sum, f))
+
+    def _sum(self, f: Callable[[Block], S]) -> S:
         return parallel_sum(f, self)
 
     def each(self, f: Callable[[Block], R]) -> list[R]:

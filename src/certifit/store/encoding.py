@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 from collections.abc import Mapping
@@ -131,5 +132,12 @@ class ModelReader:
         raise ValueError(f"unknown kind of value {kind!r}")
 
     def _array(self, i: int) -> Array:
-        with self.archive.open(f"{i}.npy") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
+        content = self.archive.read(f"{i}.npy")
+        file = io.BytesIO(content)
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"array {i} in another format")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        # else NumPy would make room for it; objects it refuses itself
+        if not dtype.hasobject and math.prod(shape) * dtype.itemsize != len(content) - file.tell():
+            raise ValueError(f"array {i}, which is not as long as it says")
+        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)

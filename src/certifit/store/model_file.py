@@ -13,6 +13,7 @@ import os
 import re
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,19 @@ from certifit.store.encoding import ModelReader, ModelWriter
 from certifit.store.vocabulary import stored_estimator
 
 FORMAT = 1
+# what a file may bring about whose checksum is right and whose content is not a model
+UNREADABLE = (
+    KeyError, TypeError, ValueError, AttributeError, EOFError, IndexError, StopIteration, RecursionError,
+    OverflowError, NotImplementedError, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class UnpackingLimits:
+    """How much a file may unpack to: some bytes, or so many times its own."""
+
+    always: int = 2**28
+    times: int = 200
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -93,11 +107,19 @@ def load(path: str | os.PathLike[str]) -> Any:
         )
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+            _refuse_bombs(archive, len(content))
             document = json.loads(archive.read("model.json"))
             return ModelReader(archive).decode(document["model"])
-    except (KeyError, TypeError, ValueError, AttributeError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise DataError(
             got=f"{os.fspath(path)!r}, whose content this version of certifit cannot read ({error})",
             wanted="a file written by certifit.save",
             fix="Use the version of certifit that wrote it, or fit again.",
         ) from error
+
+
+def _refuse_bombs(archive: zipfile.ZipFile, size: int, limits: UnpackingLimits = UnpackingLimits()) -> None:
+    """Refuse an archive that says it unpacks to far more than models do, before anything is unpacked."""
+    unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > max(limits.always, limits.times * size):
+        raise ValueError(f"{size:,} bytes that unpack to {unpacked:,}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.neural_network.presets import setting_in_use
 from certifit.exceptions import DataError
 from certifit.files.atomic_file import write_atomically
 from certifit.neural_network.layers.batch_norm import BatchNorm
@@ -114,8 +115,37 @@ class OnnxGraph:
             self._add(operator, kernel_shape=sizes, strides=sizes)
         elif name == "flatten":
             self._add("Flatten")
+        elif name == "robust_columns":
+            self._scale_columns()
+        elif name == "periodic":
+            W, b = (self._constant(part) for part in next(tensors))
+            self._add("Unsqueeze", self._constant(np.array([2])))
+            number = self.last
+            for operator, inputs in (("Mul", (W,)), ("Add", (b,)), ("Cos", ())):
+                self._add(operator, *inputs)
+            self.nodes.append(self._helper.make_node("Concat", [number, self.last], ["embedded"], axis=2))
+            self.last = "embedded"
+        elif name == "column_dense":
+            W, b = (self._constant(part) for part in next(tensors))
+            self._add("Transpose", perm=[1, 0, 2])
+            self._add("MatMul", W)
+            self._add("Transpose", perm=[1, 0, 2])
+            self._add("Add", b)
+            self._add("Flatten")
         elif name != "dropout":
             self._add(_ACTIVATIONS[name])
+
+    def _scale_columns(self) -> None:
+        """Columns about their medians and over their scales, smoothly held between -3 and 3."""
+        scale = self.model.scale_
+        self._add("Sub", self._constant(self.model.center_))
+        self._add("Mul", self._constant(np.divide(1.0, scale, where=scale > 0, out=np.zeros(len(scale)))))
+        scaled = self.last
+        for operator, inputs in (("Mul", (scaled,)), ("Mul", (self._constant(np.array([1 / 9])),)),
+                                 ("Add", (self._constant(np.ones(1)),)), ("Sqrt", ())):  # fmt: skip
+            self._add(operator, *inputs)
+        self.nodes.append(self._helper.make_node("Div", [scaled, self.last], ["clipped"]))
+        self.last = "clipped"
 
     def _answer(self) -> None:
         """From scores to probabilities, or to means."""
@@ -163,5 +193,6 @@ def _words(model: Any) -> tuple[Words, ...]:
     """The layers before the last dense one."""
     if hasattr(model, "layers_"):
         return tuple(model.layers_)
-    hidden = [len(b) for b in model.intercepts_[:-1]]
-    return tuple(words for units in hidden for words in (("dense", units), (model.activation,)))
+    first = (("robust_columns",), ("periodic",), ("column_dense",)) if model.preset is not None else ()
+    hidden, activation = [len(b) for b in model.intercepts_[:-1] if b.ndim == 1], setting_in_use(model, "activation")
+    return (*first, *(words for units in hidden for words in (("dense", units), (activation,))))

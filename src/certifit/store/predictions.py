@@ -73,9 +73,9 @@ def write_predictions(
         return _write_blocks(blocks, lambda schema: writer(file, schema))
 
 
-def write_csv(model: Any, X: Any, file: IO[bytes], methods: Collection[str]) -> None:
+def write_csv(model: Any, X: Any, file: IO[bytes], methods: Collection[str], keep: Collection[str] = ()) -> None:
     """Write what a fitted model says of a table as CSV to an open file."""
-    blocks = (_said(model, methods, table, ()) for table in table_blocks(X))
+    blocks = (_said(model, methods, table, keep) for table in table_blocks(X))
     _write_blocks(blocks, lambda schema: _csv_writer(file, schema))
 
 
@@ -133,6 +133,10 @@ def _names(model: Any, method: str, values: Array) -> list[str]:
     classes = getattr(model, "classes_", ())
     if method == "predict_proba" and len(classes) == width:
         return [f"probability {label}" for label in classes]
+    if method == "predict_interval" and width == 2:
+        return ["low", "high"]
+    if method == "predict_set" and len(classes) == width:
+        return [f"may be {label}" for label in classes]
     if method == "transform" and hasattr(model, "get_feature_names_out"):
         return [str(name) for name in model.get_feature_names_out()]
     return [f"{method} {label}" for label in (classes if len(classes) == width else range(width))]

@@ -14,6 +14,7 @@ from scipy import sparse
 from certifit import families
 from certifit.core import Certificate, Check, Mark, Objective
 from certifit.ensemble.adaboost.stumps import Stumps
+from certifit.ensemble.additive.pair_terms import PairTerm
 from certifit.ensemble.additive.shape_functions import ShapeFunction
 from certifit.ensemble.boosting.boosted_trees import BoostedTrees
 from certifit.ensemble.forest.forest_trees import ForestTrees
@@ -21,6 +22,7 @@ from certifit.neural_network.training.optimisers import OptimiserState
 from certifit.registry import PUBLIC
 from certifit.svm.kernel import kernels
 from certifit.table.columns import Column
+from certifit.table.portfolio.ledger import Attempt, SearchLedger
 from certifit.tree.fitted_tree import Tree
 
 
@@ -53,9 +55,11 @@ def stored_classes() -> StoredClasses:
             **{cls.__name__: cls for cls in (Certificate, Check, Column, Mark, Objective, ForestTrees, Tree)},
             **{
                 cls.__name__: cls
-                for cls in (Certificate, Check, Column, Mark, Objective, ShapeFunction, Stumps, Tree)
+                for cls in (Certificate, Check, Column, Mark, Objective, PairTerm, ShapeFunction, Stumps, Tree)
             },
             "OptimiserState": OptimiserState,
+            "Attempt": Attempt,
+            "SearchLedger": SearchLedger,
             "kernels.Constant": kernels.ConstantKernel,
             "kernels.Exponential": kernels.ExponentialKernel,
             "kernels.Linear": kernels.Linear,

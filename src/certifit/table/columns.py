@@ -169,13 +169,14 @@ def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array,
     names = [name for column in used for name in column.features]
     X = np.empty((table.num_rows, len(names)))
     surprises, first = [], 0
+    there = {name: number for number, name in enumerate(table.column_names)}
     for column in used:
-        if column.name not in table.column_names:
+        if column.name not in there:
             raise DataError(
                 got=f"a table without the column {column.name!r}, which the model was fitted with",
                 wanted=f"all of {', '.join(repr(c.name) for c in used)}",
             )
-        block, new = column.encode(table[column.name])
+        block, new = column.encode(table.column(there[column.name]))
         X[:, first : first + block.shape[1]] = block
         first += block.shape[1]
         surprises += new

@@ -8,8 +8,8 @@ The baseline knows the class frequencies or the mean of the training rows and no
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ class CrossValidation:
     notes: tuple[str, ...]  # what the reader should know
     classes: tuple[ClassScore, ...] = ()
     confusion: Array | None = None  # (k, k) rows (or weights) by true and predicted class
-    predicted: Array | None = None  # (n,) what a regressor says of each row, fitted to the other folds
+    predicted: Array | None = None  # (n,) or (n, k) what is said of each row by the model fitted to the other folds
 
 
 class HeldOutAnswers(NamedTuple):
@@ -114,15 +114,59 @@ def _cross_validate_classes(
         notes.append(f"{smallest} folds instead of {folds}: class {str(classes[rarest])!r} has {smallest} rows")
         folds = smallest
     held = _hold_out(model, data, stratified_folds(code, folds, seed), tell)
-    if isinstance(held, str):
-        return held
+    return held if isinstance(held, str) else _assess_classes(data, held, folds, notes, classes)
+
+
+def assess_answers(
+    data: LabelledTable, answers: Mapping[str, Array], splits: Sequence[tuple[Array, Array]], notes: Sequence[str]
+) -> CrossValidation:
+    """The cross-validation of a model whose answers (n, …) for the rows of every split's test are known.
+
+    A classifier without probabilities has no log loss. Rows that no split tests are left out.
+    """
+    tested = np.sort(np.concatenate([test for _, test in splits]))
+    part = replace(
+        data, table=data.table.take(tested), y=data.y[tested], w=None if data.w is None else data.w[tested]
+    )
+    classes, code = np.unique(data.y, return_inverse=True)
+    baseline, fold = np.zeros((len(data.y), len(classes))), np.zeros(len(data.y), dtype=np.intp)
+    mean = np.zeros(len(data.y))
+    for number, (train, test) in enumerate(splits):
+        fold[test] = number
+        if data.choice.task == "classification":
+            baseline[test] = _shares(code, train, data.weights[train], len(test), len(classes))
+        else:
+            mean[test] = np.average(data.y[train], weights=data.weights[train])
+    if data.choice.task == "regression":
+        held = HeldOutAnswers(answers["predict"][tested], mean[tested], fold[tested], [])
+        scores = tuple(_score(name, f, part.y, part.w, held) for name, f in _DISTANCES.items())
+        whole = len(tested) == len(data.y)
+        return CrossValidation(len(splits), scores, tuple(notes), predicted=held.model if whole else None)
+    said = answers.get("predict_proba")
+    if said is None or len(classes) != said.shape[1]:
+        said = (answers["predict"][:, None] == classes).astype(np.float64)
+    held = HeldOutAnswers(said[tested], baseline[tested], fold[tested], [])
+    found = _assess_classes(part, held, len(splits), notes, classes, "predict_proba" in answers)
+    return replace(found, predicted=said) if "predict_proba" in answers and len(tested) == len(data.y) else found
+
+
+def _assess_classes(
+    data: LabelledTable,
+    held: HeldOutAnswers,
+    folds: int,
+    notes: Sequence[str],
+    classes: Array,
+    probable: bool = True,
+) -> CrossValidation:
+    code = np.searchsorted(classes, data.y)
+    counts = np.bincount(code, minlength=len(classes))
     every, predicted = np.arange(len(classes)), held.model.argmax(axis=1)
     precision, recall, _, _ = precision_recall_fscore_support(
         code, predicted, labels=every, sample_weight=data.w, zero_division=0.0
     )
     return CrossValidation(
         folds,
-        tuple(_score(name, f, code, data.w, held) for name, f in _METRICS.items()),
+        tuple(_score(name, f, code, data.w, held) for name, f in _METRICS.items() if probable or f is not _log_loss),
         (*notes, *held.notes),
         tuple(
             ClassScore(str(c), float(p), float(r), int(n))
@@ -140,6 +184,7 @@ def _hold_out(
     table = data.table.drop_columns([c.name for c in data.columns if c.identifies])
     settings = {"keep": [c.name for c in data.columns if c.kind != "left out"]}
     code = np.unique(data.y, return_inverse=True)[1]
+    k = int(code.max()) + 1
     said: list[tuple[Array, Array, Array]] = []
     unproved = 0
     tell(0, len(splits))
@@ -152,7 +197,7 @@ def _hold_out(
                 given = None if data.w is None else w
                 fitted = clone(model).set_params(**settings).fit(table.take(train), data.y[train], given)
                 if isinstance(fitted, TableClassifier):
-                    said.append((test, fitted.predict_proba(table.take(test)), _shares(code, train, w, len(test))))
+                    said.append((test, fitted.predict_proba(table.take(test)), _shares(code, train, w, len(test), k)))
                 else:
                     mean = np.full(len(test), np.average(data.y[train], weights=w))
                     said.append((test, fitted.predict(table.take(test)), mean))
@@ -167,9 +212,9 @@ def _hold_out(
     return HeldOutAnswers(ours, base, fold_of[order], notes)
 
 
-def _shares(code: Array, train: Array, w: Array, rows: int) -> Array:
+def _shares(code: Array, train: Array, w: Array, rows: int, k: int) -> Array:
     """The class frequencies (rows, k) of the training rows, the same for every row."""
-    share = np.bincount(code[train], w, code.max() + 1)
+    share = np.bincount(code[train], w, k)
     return np.tile(share / share.sum(), (rows, 1))
 
 

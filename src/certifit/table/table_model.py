@@ -1,4 +1,4 @@
-"""What models of mixed tables share: columns are encoded as numbers, and a linear model is fitted to these.
+"""What models of mixed tables share: columns are encoded as numbers, and a model of numbers is fitted to these.
 
 The encoding (`table.columns`) is learnt from the training rows; the certificate is the one of the model inside, on
 the encoded rows. A fit holds the whole table in memory; predictions of a path are made block by block.
@@ -10,9 +10,11 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import LOOP, Estimator, Objective, Setting
@@ -21,8 +23,14 @@ from certifit.exceptions import CertificateWarning, DataError, warn_caller
 from certifit.rows import Array
 from certifit.table.columns import Column, add_up, encode_columns
 from certifit.table.labelled_table import EncodedRows, LabelledTable, labelled_table
+from certifit.table.portfolio.calibration import radius
+from certifit.table.portfolio.leaderboard import leaderboard_summary
 from certifit.table.reading import table_blocks
 from certifit.table.targets import Task
+
+
+def _is_estimator(value: Any) -> bool:
+    return isinstance(value, Estimator) and not isinstance(value, TableModel)
 
 
 class TableModel(Estimator):
@@ -37,10 +45,12 @@ class TableModel(Estimator):
             other=lambda value: isinstance(value, (tuple, list)) and all(isinstance(name, str) for name in value),
             other_words="a list of names of columns",
         ),
+        "estimator": Setting(none=True, other=_is_estimator, other_words="one of certifit's estimators"),
     }
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "fingerprint_")
 
     keep: Any
+    estimator: Any
     columns_: tuple[Column, ...]
     features_: list[str]
     model_: Any
@@ -48,6 +58,7 @@ class TableModel(Estimator):
     weight_: str | None
     n_rows_: int
     unlabelled_: int
+    search_: Any  # `SearchLedger` of the comparison that chose this model; `certifit.fit` sets it
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> EncodedRows:
         """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding learnt from them."""
@@ -81,13 +92,33 @@ class TableModel(Estimator):
             warnings.simplefilter("ignore", CertificateWarning)
             yield
 
+    def _fit_estimator(self, rows: EncodedRows) -> Any:
+        """A copy of the estimator that was given, fitted to encoded rows."""
+        model = clone(self.estimator)
+        if "family" in model.get_params() and model.family == "auto":  # naive Bayes: as each column is encoded
+            model.set_params(family=_column_families(rows.data.columns))
+        with self._inner_fit(model):
+            model.fit(rows)
+        return model
+
+    def _estimator_agreement(self) -> dict[str, bool]:
+        """Whether the model inside is of the class and the settings of the estimator that was given."""
+        same, wanted = type(self.model_) is type(self.estimator), self.estimator.get_params()
+        found = self.model_.get_params() if same else {}
+        if wanted.get("family") == "auto":
+            wanted["family"] = _column_families(self.columns_)
+        return {
+            "model_ is not of the estimator's class": same,
+            "model_ has other settings than the estimator": not same or repr(wanted) == repr(found),
+        }
+
     def _fitted(self, rows: EncodedRows, model: Any) -> dict[str, Any]:
         """The fitted attributes that all models of tables have."""
         return {
             "columns_": rows.data.columns,
             "features_": rows.features,
             "model_": model,
-            "n_iter_": model.n_iter_,
+            "n_iter_": getattr(model, "n_iter_", 1),
             "target_": rows.data.target,
             "weight_": rows.data.weight,
             "n_rows_": rows.n_rows,
@@ -161,13 +192,17 @@ class TableModel(Estimator):
             "unlabelled_ is not the number of rows without a label": self.unlabelled_ == data.unlabelled,
             "n_features_in_ is not the number of columns_": self.n_features_in_ == len(names),
             "feature_names_in_ are not those of columns_": [*getattr(self, "feature_names_in_", names)] == names,
-            **{
-                f"{name} is not that of model_": getattr(self, name) == getattr(self.model_, name)
-                for name in ("tol", "max_iter")
-            },
-            **self._inner_agreement(data),
+            **(self._estimator_agreement() if self.estimator is not None else self._linear_agreement(data)),
         }
         return found + [words for words, right in same.items() if not right]
+
+    def _linear_agreement(self, data: LabelledTable) -> dict[str, bool]:
+        """Whether the model inside is the linear one that these rows and the settings here ask for."""
+        same = {
+            f"{name} is not that of model_": getattr(self, name) == getattr(self.model_, name)
+            for name in ("tol", "max_iter")
+        }
+        return {**same, **self._inner_agreement(data)}
 
     @abstractmethod
     def _inner_agreement(self, data: LabelledTable) -> dict[str, bool]:
@@ -185,7 +220,39 @@ class TableModel(Estimator):
         """The fitted model's objective on these rows: total, data term and penalty."""
         return self.model_.objective(self.encode_labelled(X, y, sample_weight))
 
+    def unseen_radius(self, coverage: float) -> float:
+        """How strange so large a share of new rows looks at most, by the rows that folds had left out."""
+        check_is_fitted(self)
+        if not hasattr(self, "search_"):
+            raise DataError(
+                got=f"a {type(self).__name__} whose errors on unseen rows are not known",
+                wanted="a model of `certifit.fit` or of the command `certifit fit`",
+                fix="Conformal models give any model intervals or sets.",
+            )
+        return radius(self.search_.unseen_errors, coverage)
+
+    def __repr__(self, *arguments: Any, **keywords: Any) -> str:
+        """The settings and, where models were compared, the leaderboard."""
+        text = super().__repr__(*arguments, **keywords)
+        return f"{text}\n\n{leaderboard_summary(self.search_)}" if hasattr(self, "search_") else text
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        box = super()._get_fitted_attr_html(doc_link)
+        if not hasattr(self, "search_"):
+            return box
+        board = leaderboard_summary(self.search_)._repr_html_()
+        return replace(box, more=f"<details open><summary>Leaderboard</summary>{board}</details>")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
+
+
+def _column_families(columns: tuple[Column, ...]) -> list[str]:
+    """The family of each column of numbers: 0 and 1 are Bernoulli's, all others Gaussian."""
+    return [
+        "gaussian" if column.kind in ("number", "date") and name == column.name else "bernoulli"
+        for column in columns
+        for name in column.features
+    ]

@@ -1,4 +1,4 @@
-"""A generalised linear model of a mixed table: numbers, dates, yes/no, categories, missing entries.
+"""A generalised linear model, or another regression, of a table with numbers, dates, yes/no, categories and holes.
 
     min over β, b of   Σᵢ wᵢ d(yᵢ, μᵢ) / 2 + alpha/2 |β|²,    g(μᵢ) = β xᵢ + b,    xᵢ the encoded row i
 
@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from certifit.core import Attributes, Setting
 from certifit.core.settings import Settings
 from certifit.exceptions import warn_caller
 from certifit.linear_model.glm.glm import CollinearWarning, GeneralizedLinearRegressor
-from certifit.rows import Rows
+from certifit.rows import Array, Rows
 from certifit.table.labelled_table import EncodedRows, LabelledTable
 from certifit.table.overdispersion import OverdispersionTuning, likeliest_theta, score_statistic
 from certifit.table.table_model import TableModel
@@ -45,14 +46,16 @@ class TableRegressor(RegressorMixin, TableModel):
     max_iter : most iterations of the fit
     keep : names of columns to use though they only tell the rows apart
         Row numbers, columns without a name and identifiers are left out otherwise; `left_out_` names them.
+    estimator : another of certifit's regressors to fit to the encoded columns; None for a generalised linear model
+        alpha, family, tol and max_iter are then its own.
 
     Attributes
     ----------
     columns_ : what was found in each column and what becomes of it
     left_out_ : the columns that are not used, and why
     features_ : names of the columns of numbers that the model sees
-    model_ : the fitted GeneralizedLinearRegressor
-    family_ : the family of the model
+    model_ : the fitted GeneralizedLinearRegressor, or the fitted copy of `estimator`
+    family_ : the family of the model, unless an estimator was given
     family_because_ : why this family (diagnostic)
     certificate_ : what is proved about the fit
     target_, weight_ : names of the target and weight columns (None where arrays were given)
@@ -88,15 +91,19 @@ class TableRegressor(RegressorMixin, TableModel):
         tol: float = 1e-6,
         max_iter: int = 1000,
         keep: Any = (),
+        estimator: Any = None,
     ) -> None:
         self.alpha = alpha
         self.family = family
         self.tol = tol
         self.max_iter = max_iter
         self.keep = keep
+        self.estimator = estimator
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         assert isinstance(rows, EncodedRows)
+        if self.estimator is not None:
+            return self._fitted(rows, self._fit_estimator(rows))
         y, w = rows.data.y, rows.w
         family, why = (self.family, "as asked") if self.family != "auto" else choose_family(y, w)
         model = self._fit_family(rows, "poisson" if family == "negative_binomial" else family)
@@ -139,6 +146,8 @@ class TableRegressor(RegressorMixin, TableModel):
     @property
     def family_(self) -> str:
         """The family of the fitted model."""
+        if self.estimator is not None:
+            raise AttributeError("the estimator that was given has no family")
         return str(self.model_.family)
 
     def _inner_agreement(self, data: LabelledTable) -> dict[str, bool]:
@@ -172,7 +181,17 @@ class TableRegressor(RegressorMixin, TableModel):
         matrix, _ = self.encode(data.table)
         return self.model_.predict(matrix)
 
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """(n, 2) ends of an interval around each prediction, as wide as errors of unseen rows were.
+
+        For models of `certifit.fit`, which knows such rows; about 1 - coverage of all new rows are outside.
+        """
+        reach, middle = self.unseen_radius(coverage), np.asarray(self.predict(X))
+        return np.column_stack([middle - reach, middle + reach])
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """D², the share of the deviance that is explained: R² for least squares."""
+        """D², the share of the deviance that is explained: R² for least squares and for a given estimator."""
         data = self.encode_labelled(X, y, sample_weight)
+        if self.estimator is not None:
+            return float(r2_score(data.y, self.model_.predict(data.X), sample_weight=data.data.w))
         return self.model_.score(data, None)

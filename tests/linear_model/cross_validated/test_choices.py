@@ -303,11 +303,56 @@ def test_what_does_not_go_together_is_refused(model, words):
         model.fit(X, y)
 
 
-@pytest.mark.parametrize("params", [{"fit_intercept": False}, {"refit": False}])
-def test_a_fold_without_a_class_is_refused(params):
-    split = [(np.flatnonzero(LABELS < 2), np.flatnonzero(LABELS == 2))]
-    with pytest.raises(DataError, match="lack a class"), pytest.warns(UserWarning, match="never expect"):
-        LogisticRegressionCV(cv=split, **params).fit(ROWS, LABELS)
+def _sorted_folds():
+    """Return the rows of two folds, of which the first is fitted without class 2."""
+    return [(np.flatnonzero(LABELS < 2), np.flatnonzero(LABELS == 2)), (np.arange(0, 150, 2), np.arange(1, 150, 2))]
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_without_an_intercept_a_class_without_rows_has_a_finite_fit(two):
+    """The objective of scikit-learn, whose fit to the same rows is the reference."""
+    labels = np.minimum(LABELS, 1) if two else LABELS
+    folds = [(np.flatnonzero(labels == labels.max()), np.arange(10)), *_sorted_folds()[1:]]
+    terms = {"Cs": [0.3, 2.0], "cv": folds, "fit_intercept": False, "use_legacy_attributes": False}
+    with pytest.warns(UserWarning, match="1 of 2 folds lack a class: their scores"):
+        model = LogisticRegressionCV(**terms, refit=False, tol=1e-9).fit(ROWS, labels)
+    assert model.certificate_.holds
+    assert audit(model, ROWS, labels).holds
+    known = {"l1_ratios": (0.0,), "scoring": "accuracy", "tol": 1e-9, "max_iter": 10_000}
+    reference = theirs.LogisticRegressionCV(**terms, **known, refit=False).fit(ROWS, labels)
+    np.testing.assert_allclose(model.coefs_paths_, reference.coefs_paths_, atol=1e-3)
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-3)
+    wrong = copy.deepcopy(model)
+    wrong.fold_coef_[0, 0, 0] *= 1.01
+    assert not audit(wrong, ROWS, labels).holds
+
+
+def test_means_over_folds_leave_out_those_that_lack_a_class():
+    terms = {"Cs": [0.3, 2.0], "refit": False, "use_legacy_attributes": False}
+    with pytest.warns(UserWarning, match="means over the other folds"):
+        model = LogisticRegressionCV(cv=_sorted_folds(), **terms).fit(ROWS, LABELS)
+    alone = LogisticRegressionCV(cv=_sorted_folds()[1:], **terms).fit(ROWS, LABELS)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    assert model.C_ == alone.C_
+    assert audit(model, ROWS, LABELS).holds
+    wrong = copy.deepcopy(model)
+    wrong.coef_ = wrong.coef_ * 0.5
+    assert not audit(wrong, ROWS, LABELS).holds
+    with pytest.raises(DataError, match="no fold"), pytest.warns(UserWarning, match="never expect"):
+        LogisticRegressionCV(cv=_sorted_folds()[:1], **terms).fit(ROWS, LABELS)
+
+
+def test_the_path_of_two_classes_is_that_of_single_fits():
+    """Every fit of a small table, along a path of Newton steps, is that of the estimator for one C."""
+    labels, Cs = np.minimum(LABELS, 1), [10.0, 1e-3, 1e3]
+    w = np.tile([1.0, 0.0, 2.0], 50)
+    folds = [(np.arange(0, 150, 2), np.arange(1, 150, 2))]
+    model = LogisticRegressionCV(Cs=Cs, cv=folds, tol=1e-8, use_legacy_attributes=False)
+    model.fit(ROWS + 100, labels, sample_weight=w)
+    for C, coef, intercept in zip(Cs, model.fold_coef_[0, 0], model.fold_intercept_[0, 0], strict=True):
+        lone = certifit.LogisticRegression(C=C, tol=1e-8).fit(ROWS[::2] + 100, labels[::2], sample_weight=w[::2])
+        np.testing.assert_allclose(coef, lone.coef_, atol=1e-6)
+        np.testing.assert_allclose(intercept, lone.intercept_, atol=1e-3)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.4])

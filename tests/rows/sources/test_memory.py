@@ -15,7 +15,7 @@ from certifit.rows import ArrayRows, as_rows, set_threads
 from certifit.rows.checks import TableTerms
 from certifit.rows.named_columns import ColumnRoles
 from certifit.rows.sources.arrow import ArrowTable
-from certifit.rows.streamed import FileRows
+from certifit.rows.sources.streamed import FileRows
 from tests.rows.sources.one_table import (
     BLOCK,
     CENTRE,

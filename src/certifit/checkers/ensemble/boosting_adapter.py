@@ -37,12 +37,15 @@ def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
         several = np.ndim(model["quantile"]) > 0
         parameter = tuple(map(float, model["quantile"])) if several else float(model["quantile"])
         loss, scores = ("quantiles", len(model["quantile"])) if several else (loss, 1)
+    huber = loss == "huber"
+    levels = np.asarray(model["huber_deltas_"], np.float64) if huber else None
     depth, leaves = model["max_depth"], model["max_leaf_nodes"]
     rate = learning_rate_of(model["learning_rate"], int(rows.sum(lambda block: (block.w > 0).sum())))
     return StageClaim(
         loss, parameter, rate, float(model["l2_regularization"]), int(model["min_samples_leaf"]),
         math.inf if depth is None else depth, math.inf if leaves is None else leaves,
-        _directions(model["monotonic_cst"], rows), scores,
+        _directions(model["monotonic_cst"], rows), scores, levels=levels,
+        share=float(model["alpha"]) if huber else 0.9,
     )  # fmt: skip
 
 

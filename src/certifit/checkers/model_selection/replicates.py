@@ -67,10 +67,12 @@ def replicate_keys(seed: int, n_replicates: int) -> Array:
 
 
 def drawn_rows(key: int, n: int) -> Array:
-    """Return the rows that a replicate draws (n,): the upper half of hash i, as a share of n."""
+    """Return the rows that a replicate draws (n,): the upper and the lower half of each hash, as shares of n."""
     with np.errstate(over="ignore"):
-        start = np.uint64(key) + np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        return ((_mix(start) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)).astype(np.intp)
+        start = np.uint64(key) + np.arange((n + 1) // 2, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = _mix(start)
+        halves = np.stack([mixed >> np.uint64(32), mixed & np.uint64(0xFFFFFFFF)], axis=1)
+        return (halves.ravel()[:n] * np.uint64(n) >> np.uint64(32)).astype(np.intp)
 
 
 def _mix(x: Array) -> Array:

@@ -2,7 +2,7 @@
 
 Sides are compared by row numbers; contents by a hash of every row, so that rows that are equal and stand on both
 sides of a border are found wherever the table is. Equal rows have equal hashes: where no hash is on both sides, no
-row is. Different rows have equal hashes with a probability of 2^-64 a pair.
+row is. Different rows have equal hashes with a probability of about 2^-64 a pair.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def certify_partition(folds: Array, keys: Array, terms: SplitDeclaration) -> Cer
     facts: dict[str, float | str] = {"splits": n_draws * n_folds, "rows": n}
     if terms.duplicates:
         facts["tested rows equal to a fitted row"] = faults.equal
-    facts["fingerprint"] = fingerprint([(draw, draw[:0]) for draw in folds], keys)
+    facts["fingerprint"] = _hash_of_all(keys, [draw.astype(np.min_scalar_type(n_folds)) for draw in folds])
     return Certificate("exact", _claim(declared), checks=checks, facts=facts)
 
 
@@ -201,9 +201,13 @@ def _facts(
 
 def fingerprint(splits: Sequence[Split], keys: Array) -> str:
     """Return a short hash of all rows and all splits: two runs with the same one used the same data alike."""
+    return _hash_of_all(keys, [np.asarray(side, dtype=np.int64) for split in splits for side in split])
+
+
+def _hash_of_all(keys: Array, sides: Sequence[Array]) -> str:
     digest = blake2b(np.ascontiguousarray(keys).data, digest_size=8)
-    for side in (side for split in splits for side in split):
-        digest.update(np.ascontiguousarray(side, dtype=np.int64).data)
+    for side in sides:
+        digest.update(np.ascontiguousarray(side).data)
         digest.update(b"|")
     return digest.hexdigest()
 
@@ -233,25 +237,27 @@ def _block_keys(block: Block) -> Array:
     return _sparse_keys(block.X) if sparse.issparse(block.X) else _number_keys(np.asarray(block.X, dtype=np.float64))
 
 
-def _number_keys(X: Array, most_rows: int = 4096) -> Array:
-    """Return hashes of rows of numbers (n, d): -0 is 0, and one NaN is any other; a stretch of rows at a time."""
-    keys = np.full(len(X), X.shape[1], dtype=np.uint64)
-    upper = np.empty(most_rows, dtype=np.uint64)
-    for start in range(0, len(X), most_rows):
-        columns = np.add(X[start : start + most_rows].T, 0.0, order="C")
+def _number_keys(X: Array, numbers_at_once: int = 32_768) -> Array:
+    """Return hashes of rows of numbers (n, d): -0 is 0, and one NaN is any other; a stretch of rows at a time.
+
+    Each number is multiplied and folded, so that all of its bits reach the lowest, and a row is the sum of its
+    numbers times odd numbers of their columns (Carter & Wegman, Universal classes of hash functions, 1979).
+    """
+    n, d = X.shape
+    keys, step = np.empty(n, dtype=np.uint64), max(1, numbers_at_once // max(d, 1))
+    factors = _mix_bits(np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)
+    numbers, upper = np.empty((min(step, n), d)), np.empty((min(step, n), d), dtype=np.uint64)
+    for start in range(0, n, step):
+        part = numbers[: min(step, n - start)]
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isnan(columns.sum()):
-                columns[np.isnan(columns)] = np.nan
-            part = keys[start : start + most_rows]
-            half = upper[: len(part)]
-            # One multiplication a column carries every bit upwards, and its upper half comes down for the next.
-            for column in columns.view(np.uint64):
-                part ^= column
-                part *= np.uint64(0x9E3779B97F4A7C15)
-                np.right_shift(part, np.uint64(32), out=half)
-                part ^= half
-            _mix_bits(part)
-    return keys
+            np.add(X[start : start + step], 0.0, out=part)
+            if np.isnan(part.sum()):
+                part[np.isnan(part)] = np.nan
+            bits, half = part.view(np.uint64), upper[: len(part)]
+            bits *= np.uint64(0x9E3779B97F4A7C15)
+            bits ^= np.right_shift(bits, np.uint64(32), out=half)
+            np.einsum("ij,j->i", bits, factors, out=keys[start : start + step])
+    return _mix_bits(keys + np.uint64(d))
 
 
 def _sparse_keys(X: Any) -> Array:

@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.neural_network.network_loss import NetworkClaim, certify_network
+from certifit.checkers.neural_network.plain_columns import (
+    PlainColumnDense,
+    PlainPeriodic,
+    PlainRobustColumns,
+    robust_columns,
+)
 from certifit.checkers.neural_network.plain_layers import PlainActivation, PlainDense, PlainLayer
+from certifit.checkers.neural_network.presets import PRESET, checked_setting, setting_in_use
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
@@ -27,8 +34,19 @@ _LEAVE = "Leave its attributes as the fit left them."
 def audit_perceptron(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
     """Check a fitted MLPClassifier or MLPRegressor on the rows that it was fitted on."""
     claim = read_perceptron(model)
-    found = certify_network(claim, perceptron_rows(model, claim, X, y, sample_weight), tol)
+    found = certify_perceptron(claim, perceptron_rows(model, claim, X, y, sample_weight), tol)
     return replace(found, checks=(*found.checks, *state_checks(model)))
+
+
+def certify_perceptron(claim: NetworkClaim, rows: Rows, tol: float) -> Certificate:
+    """Check a network, and that it scales columns by the medians and quartiles of these rows, where it scales."""
+    found, scaling = certify_network(claim, rows, tol), claim.layers[0]
+    if not isinstance(scaling, PlainRobustColumns):
+        return found
+    centre, scale = robust_columns(rows)
+    size = np.abs(centre) + scale + 1e-300
+    off = max(np.max(np.abs(scaling.centre - centre) / size), np.max(np.abs(scaling.scale - scale) / size))
+    return replace(found, checks=(*found.checks, Check("center_ and scale_ are off by", float(off), 1e-12)))
 
 
 def perceptron_rows(model: Any, claim: NetworkClaim, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -39,7 +57,7 @@ def perceptron_rows(model: Any, claim: NetworkClaim, X: Any, y: Any, sample_weig
         _check_our_own(model, claim, several)
     y = one_column(y) if not several else y
     terms = TableTerms("classes" if classifier else "numbers", claim.outputs if several else 1)
-    rows = fitted_rows(model, len(model.coefs_[0]), X, y, sample_weight, terms)
+    rows = fitted_rows(model, claim.columns, X, y, sample_weight, terms)
     return network_targets(model, rows, several)
 
 
@@ -54,23 +72,25 @@ def network_targets(model: Any, rows: Rows, several: bool) -> Rows:
 def read_perceptron(model: Any) -> NetworkClaim:
     """The network that attributes and settings describe; refused where layers do not follow on each other."""
     coefs, intercepts = fitted_tensors(model, "coefs_"), fitted_tensors(model, "intercepts_")
+    first, coefs, intercepts = _column_layers(model, coefs, intercepts)
     fits = len(coefs) == len(intercepts) > 0 and all(
         W.ndim == 2 and b.shape == (W.shape[1],) for W, b in zip(coefs, intercepts, strict=True)
     )
+    fits = fits and (not first or first[-1].b.size == len(coefs[0]))
     if not fits or any(a.shape[1] != b.shape[0] for a, b in pairwise(coefs)):
         shapes = ", ".join(str(W.shape) for W in coefs)
         raise DataError(got=f"coefs_ of shapes {shapes}", wanted="layers that follow on each other", fix=_LEAVE)
     ours = isinstance(model, Estimator)
-    solver = setting(model, "solver", SOLVER)
-    between = PlainActivation(setting(model, "activation", ACTIVATION))
-    layers: list[PlainLayer] = [PlainDense(coefs[0], intercepts[0])]
+    solver = checked_setting(model, "solver", SOLVER)
+    between = PlainActivation(checked_setting(model, "activation", ACTIVATION))
+    layers: list[PlainLayer] = [*first, PlainDense(coefs[0], intercepts[0])]
     for W, b in zip(coefs[1:], intercepts[1:], strict=True):
         layers += [between, PlainDense(W, b)]
     return NetworkClaim(
         tuple(layers),
         network_output(model, coefs[-1].shape[1]),
         coefs[-1].shape[1],
-        float(setting(model, "alpha", ALPHA)) if solver != "adamw" else 0.0,
+        float(checked_setting(model, "alpha", ALPHA)) if solver != "adamw" else 0.0,
         # scikit-learn's loss_ of minibatches is their mean while weights were still moving.
         float(numbers(model, "loss_")) if ours or solver == "lbfgs" else None,
         stationary=solver == "lbfgs" or not ours,
@@ -78,9 +98,29 @@ def read_perceptron(model: Any) -> NetworkClaim:
     )
 
 
+def _column_layers(
+    model: Any, coefs: tuple[Array, ...], intercepts: tuple[Array, ...]
+) -> tuple[list[Any], tuple[Array, ...], tuple[Array, ...]]:
+    """The layers that look at columns by themselves, and the tensors of those behind them."""
+    if setting(model, "preset", PRESET) is None:
+        return [], coefs, intercepts
+    centre = numbers(model, "center_")
+    d, scale = centre.size, exact_shape(model, "scale_", centre.shape)
+    shapes = [part.shape for part in (*coefs[:2], *intercepts[:2])]
+    wanted = len(coefs) > 2 and coefs[0].ndim == 2 and coefs[1].ndim == 3
+    h, m = (coefs[0].shape[1], coefs[1].shape[2]) if wanted else (0, 0)
+    if centre.ndim != 1 or scale.min(initial=0.0) < 0 or shapes != [(d, h), (d, h + 1, m), (d, h), (d, m)]:
+        raise DataError(got=f"coefs_ and intercepts_ of shapes {shapes} for {d} columns",
+                        wanted="frequencies and sums for each column", fix=_LEAVE)  # fmt: skip
+    embedding = [PlainPeriodic(coefs[0], intercepts[0]), PlainColumnDense(coefs[1], intercepts[1])]
+    return [PlainRobustColumns(centre, scale), *embedding], coefs[2:], intercepts[2:]
+
+
 def label_smoothing(model: Any) -> float:
     """The share of targets that is spread over all classes; 0 for amounts and for other libraries' models."""
-    return float(setting(model, "label_smoothing", LABEL_SMOOTHING, 0.0)) if hasattr(model, "classes_") else 0.0
+    if not hasattr(model, "classes_"):
+        return 0.0
+    return float(checked_setting(model, "label_smoothing", LABEL_SMOOTHING, 0.0))
 
 
 def fitted_tensors(model: Any, name: str) -> tuple[Array, ...]:
@@ -106,8 +146,8 @@ def network_output(model: Any, outputs: int) -> str:
 
 def _check_our_own(model: Any, claim: NetworkClaim, several: bool) -> None:
     """Refuse what no fit of ours leaves: other layers than were asked for, or a state that is not this model's."""
-    asked = np.atleast_1d(np.asarray(model.hidden_layer_sizes, dtype=int)).tolist()
-    if [len(b) for b in model.intercepts_[:-1]] != asked:
+    asked = np.atleast_1d(np.asarray(setting_in_use(model, "hidden_layer_sizes"), dtype=int)).tolist()
+    if [len(b) for b in model.intercepts_[:-1] if b.ndim == 1] != asked:
         raise DataError(
             got=f"hidden_layer_sizes={model.hidden_layer_sizes!r}", wanted="the settings that it was fitted with"
         )
@@ -116,7 +156,7 @@ def _check_our_own(model: Any, claim: NetworkClaim, several: bool) -> None:
     if several and hasattr(model, "classes_") and np.asarray(model.classes_).tolist() != [*range(claim.outputs)]:
         raise DataError(got=f"classes_ {model.classes_}", wanted="the numbers of the labels", fix=_LEAVE)
     state = getattr(model, "training_state_", None)
-    if (state is not None) == (model.solver == "lbfgs"):
+    if (state is not None) == (setting_in_use(model, "solver") == "lbfgs"):
         raise DataError(got=f"solver={model.solver!r}", wanted="the solver that it was fitted with")
 
 

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, logsumexp, xlogy
+from scipy.special import log_expit
 
+from certifit.checkers.neural_network.plain_columns import PlainRobustColumns
 from certifit.checkers.neural_network.plain_layers import PlainConvolution, PlainLayer, WeightedLayer
 from certifit.checkers.plain.blocks import dense_rows
 from certifit.core import Certificate, Check
@@ -28,6 +29,8 @@ class NetworkCheckTuning:
     step: float = 1e-5  # of a difference, relative to the tensor's largest entry
     differences: float = 1e-5  # relative error of a difference where the loss is smooth
     rounding: float = 1e-11  # of the loss, relative to the size of its terms
+    scores: float = 1e-14  # rounding of a score, relative to its size
+    decades: float = 4.0  # of weights whose rows are looked at together: one heavy row would hide all others
     seed: int = 17  # of the directions of differences
 
 
@@ -41,6 +44,12 @@ class NetworkClaim(NamedTuple):
     loss: float | None  # as stored; None where the model stores something else
     stationary: bool  # whether the fit went on until its gradient was small
     smoothing: float = 0.0  # share of each target that is spread over all classes
+
+    @property
+    def columns(self) -> int:
+        """Numbers of a row that the first dense layer, or the scaling before it, was made for."""
+        first = self.layers[0]
+        return len(first.centre) if isinstance(first, PlainRobustColumns) else len(self.weighted_layer(0).W)
 
     @property
     def weighted(self) -> list[int]:
@@ -143,14 +152,28 @@ def target_table(claim: NetworkClaim, y: Array) -> Array:
 
 
 def row_losses(output: str, z: Array, Y: Array) -> tuple[Array, Array]:
-    """The loss of each row (n,), and its slopes in the scores (n, k)."""
+    """The loss of each row (n,), and its slopes in the scores (n, k).
+
+    Of a probability p next to 1, the logarithm and 1 - p come from the others: to take p from 1 would leave no digit.
+    """
     if output == "softmax":
-        log_p = z - logsumexp(z, axis=1)[:, None]
-        return -np.where(Y > 0, Y * log_p, 0.0).sum(axis=1), np.exp(log_p) - Y
+        best = z.argmax(axis=1)[:, None]
+        lead = z - np.take_along_axis(z, best, axis=1)
+        share = np.exp(lead)
+        np.put_along_axis(share, best, 0.0, axis=1)
+        others = share.sum(axis=1, keepdims=True)
+        log_p = lead - np.log1p(others)
+        np.put_along_axis(share, best, 1.0, axis=1)
+        p, rest = share / (1.0 + others), share @ (1.0 - np.eye(z.shape[1])) / (1.0 + others)
+        return -np.where(Y > 0, Y * log_p, 0.0).sum(axis=1), p * (1.0 - Y) - rest * Y
     if output == "logistic":
-        return -(Y * log_expit(z) + (1 - Y) * log_expit(-z)).sum(axis=1), np.exp(log_expit(z)) - Y
+        log_p, log_q = log_expit(z), log_expit(-z)
+        return -(Y * log_p + (1 - Y) * log_q).sum(axis=1), np.exp(log_p) * (1.0 - Y) - np.exp(log_q) * Y
     if output == "poisson":
-        return (xlogy(Y, Y) - Y * z - Y + np.exp(z)).sum(axis=1), np.exp(z) - Y
+        above = Y > 0
+        away = z - np.log(np.where(above, Y, 1.0))
+        gain = np.expm1(away)
+        return (np.where(above, Y * (gain - away), np.exp(z))).sum(axis=1), np.where(above, Y * gain, np.exp(z))
     residual = z - Y
     if output == "huber":
         far = np.abs(residual) > 1
@@ -202,15 +225,15 @@ def _difference_error(claim: NetworkClaim, rows: Rows, tuning: NetworkCheckTunin
     some = few.take(np.flatnonzero(few.w > 0)[: tuning.rows])
     if not len(some.w):
         return 0.0
-    block = Block(dense_rows(some.X, some.w > 0), some.y, some.w, 0)
-    draw = np.random.default_rng(tuning.seed)
-    errors = [
-        _tensor_error(
-            claim, block, (kind, k), draw.choice([-1.0, 1.0], getattr(claim.weighted_layer(k), kind).shape), tuning
-        )
-        for kind in ("W", "b")
-        for k in claim.weighted
-    ]
+    X, y, draw = dense_rows(some.X, some.w > 0), np.asarray(some.y), np.random.default_rng(tuning.seed)
+    magnitude = np.floor(np.log10(some.w) / tuning.decades)
+    alike = [magnitude == one for one in np.unique(magnitude)]
+    blocks = [Block(X[rows], y[rows], some.w[rows], 0) for rows in alike]
+    errors = []
+    for kind in ("W", "b"):
+        for k in claim.weighted:
+            u = draw.choice([-1.0, 1.0], getattr(claim.weighted_layer(k), kind).shape)
+            errors += [_tensor_error(claim, block, (kind, k), u, tuning) for block in blocks]
     return max(errors)
 
 
@@ -231,10 +254,18 @@ def _tensor_error(
     assert block.y is not None
     part = Block(block.X[smooth], block.y[smooth], block.w[smooth], 0)
     y = target_table(claim, np.asarray(part.y))
-    up, down = (row_losses(claim.output, network_scores(one, part.X), y)[0] for one in (ahead, behind))
+    scores = [network_scores(one, part.X) for one in (ahead, behind)]
+    (up, steep_up), (down, steep_down) = (row_losses(claim.output, z, y) for z in scores)
     slope = _measure(claim, part).gradient[claim.weighted.index(k) + (kind == "b") * len(claim.weighted)]
     found, expected = float(part.w @ (up - down)) / (2 * h), float((slope * u).sum())
     rounding = 1e-13 * float(part.w @ (np.abs(up) + np.abs(down))) / h
+    # Where a row's slope is next to 0, what is left are the rounding of scores, and how they and the loss bend.
+    middle = network_scores(claim, part.X)
+    steep = row_losses(claim.output, middle, y)[1]
+    bend = np.abs(scores[0] + scores[1] - 2 * middle) * np.abs(steep_up - steep_down)
+    bend += np.abs(scores[0] - scores[1]) * np.abs(steep_up + steep_down - 2 * steep)
+    sizes = tuning.scores * (np.abs(steep_up * scores[0]) + np.abs(steep_down * scores[1])) + bend
+    rounding += float(part.w @ sizes.sum(axis=1)) / h
     error, allowed = abs(found - expected), tuning.differences * float(np.abs(slope).sum()) + rounding
     return error / allowed if error > 0 else float(np.nan_to_num(error, nan=np.inf))
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import erf, log_expit
 
+from certifit.checkers.neural_network.plain_columns import PlainColumnDense, PlainPeriodic, PlainRobustColumns
 from certifit.rows import Array
 
 ACTIVATIONS = ("identity", "logistic", "tanh", "relu", "leaky_relu", "gelu")
@@ -247,7 +248,14 @@ class PlainTranspose(NamedTuple):
         return _no_switches(rows)
 
 
-WeightedLayer = PlainDense | PlainConvolution | PlainNormalisation
+WeightedLayer = PlainDense | PlainConvolution | PlainNormalisation | PlainPeriodic | PlainColumnDense
 PlainLayer = (
-    WeightedLayer | PlainActivation | PlainImages | PlainPool | PlainFlatten | PlainReshape | PlainTranspose
+    WeightedLayer
+    | PlainActivation
+    | PlainImages
+    | PlainPool
+    | PlainFlatten
+    | PlainReshape
+    | PlainTranspose
+    | PlainRobustColumns
 )  # what a network is made of

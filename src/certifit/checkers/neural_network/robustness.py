@@ -18,6 +18,7 @@ from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.neural_network.adapter import read_perceptron
 from certifit.checkers.neural_network.convolutional_adapter import read_convolutional
 from certifit.checkers.neural_network.network_loss import NetworkClaim, network_scores
+from certifit.checkers.neural_network.plain_columns import PlainRobustColumns
 from certifit.checkers.neural_network.plain_layers import (
     PlainActivation,
     PlainConvolution,
@@ -112,6 +113,10 @@ def robust_radius(model: Any, X: Any, y: Any = None, *, most: float = 1.0) -> Ar
 def _refuse_curved(claim: NetworkClaim) -> None:
     """Refuse activations that no two lines of this proof bound."""
     for layer in claim.layers:
+        if isinstance(layer, PlainRobustColumns):
+            raise DataError(
+                got="preset='tabular'", wanted="a network without embeddings: no two lines bound a cosine"
+            )
         if isinstance(layer, PlainActivation) and layer.name not in _LEAKS:
             raise DataError(
                 got=f"activation={layer.name!r}", wanted="'relu', 'leaky_relu' or 'identity', which lines can bound"

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import xlogy
 
-from certifit.checkers.plain.dual_points import EPS
 from certifit.checkers.tree.bin_borders import BinBorders
 from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
@@ -51,6 +50,7 @@ class GrowthClaim:
     complete: bool = True  # whether all was split that could be; not with a limit on leaves, nor after pruning
     apart: float = 0.0  # values no further apart than this, in float32, were never parted
     bins: BinBorders | None = None  # where thresholds are borders between bins
+    midpoints: bool = False  # whether thresholds are in the middle between a node's nearest rows
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,9 @@ def _scores(claim: GrowthClaim, node: NodeRows, inside: Array) -> Array:
     """The scores of splits, each given by the rows that go left (s, n)."""
     if claim.criterion == "absolute_error":
         return -_absolute_errors(node, inside) - _absolute_errors(node, ~inside)
-    left, w = inside @ node.sums, inside @ node.w
-    return _purity(claim, left, w) + _purity(claim, node.sums.sum(axis=0) - left, node.w.sum() - w)
+    # Both sides are added up: differences would leave a light one next to a heavy one few digits.
+    left, right = (_purity(claim, side @ node.sums, side @ node.w) for side in (inside, ~inside))
+    return left + right
 
 
 def _purity(claim: GrowthClaim, sums: Array, weight: Array) -> Array:
@@ -210,26 +211,34 @@ def _best_along(claim: GrowthClaim, node: NodeRows, places: Array) -> float:
     partly = np.flatnonzero((missing > 0) & (missing < n))
     ends[n - 1 - missing[partly], partly] = True
     left, w = np.cumsum(node.sums[order], axis=0), np.cumsum(node.w[order], axis=0)
+    right, rest = _sums_after(node.sums[order]), _sums_after(node.w[order])
     rows = np.broadcast_to(np.arange(1, n + 1)[:, None], x.shape)
-    total, weight = node.sums.sum(axis=0), float(node.w.sum())
     best = -np.inf
     for also_left in (False, True) if len(partly) else (False,):
         if also_left:  # the rows whose value is missing come first
             lost = np.isnan(places[:, partly])
             left, w = left[:, partly] + lost.T @ node.sums, w[:, partly] + node.w @ lost
             rows, ends, order = rows[:, partly] + missing[partly], ends[:, partly], order[:, partly]
+            known = ~np.isnan(x[:, partly])
+            right, rest = _sums_after(node.sums[order] * known[..., None]), _sums_after(node.w[order] * known)
         allowed = ends & (rows >= claim.leaf_rows) & (n - rows >= max(claim.leaf_rows, 1))
-        allowed &= (w >= claim.leaf_weight) & (weight - w >= claim.leaf_weight)
+        allowed &= (w >= claim.leaf_weight) & (rest >= claim.leaf_weight)
         if not allowed.any():
             continue
         if claim.criterion == "absolute_error":
             first = np.argsort(np.roll(order[:, 0], missing[0]) if also_left else order[:, 0])
             best = max(best, float(_scores(claim, node, first < rows[allowed][:, None]).max()))
         else:
-            sums, mass = left[allowed], w[allowed]
-            score = _purity(claim, sums, mass) + _purity(claim, total - sums, weight - mass)
+            score = _purity(claim, left[allowed], w[allowed]) + _purity(claim, right[allowed], rest[allowed])
             best = max(best, float(score.max()))
     return best
+
+
+def _sums_after(parts: Array) -> Array:
+    """What comes after each entry of the first axis, added up from the end: a difference would lose digits."""
+    found = np.zeros_like(parts)
+    found[:-1] = np.cumsum(parts[:0:-1], axis=0)[::-1]
+    return found
 
 
 def _are_apart(low: Array, high: Array, apart: float) -> Array:
@@ -252,12 +261,12 @@ def _missed(tree: PlainTree, claim: GrowthClaim, k: int, node: NodeRows) -> floa
 
 
 def lost_digits(own: Array, w: Array, total: float, short: bool = False) -> float:
-    """What shares of a node's impurity its weights cannot tell apart: they are counted in units of 2⁻⁵³ of all.
+    """What shares of a node's impurity its weights cannot tell apart: they are counted in units of 2⁻⁶¹ of all.
 
     Whole weights are counted as they are. More than a millionth is excused of no node. `short`: growth from codes
     counts the weights of many classes in units of 2⁻³⁹.
     """
-    unit = 2.0**-38 if short else 4 * EPS
+    unit = 2.0**-38 if short else 2.0**-58
     return 0.0 if (w == np.rint(w)).all() else min(unit * total / float(own.min()), 1e-6)
 
 

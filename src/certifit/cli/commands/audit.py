@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from certifit.checkers.auditing import audit
-from certifit.cli.files import check_writable, read_table
+from certifit.cli.files import TableFiles, check_writable, read_table
 from certifit.cli.foreign_model import foreign_data, is_foreign, load_foreign
 from certifit.cli.junit import CheckedCase, certificate_cases, junit_xml
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
@@ -23,11 +23,12 @@ class AuditSettings(NamedTuple):
     unsafe_pickle: bool = False
 
 
-def run_audit(model_path: Path, table_path: Path, screen: Screen, settings: AuditSettings = AuditSettings()) -> bool:
+def run_audit(
+    model_path: Path, table_path: TableFiles, screen: Screen, settings: AuditSettings = AuditSettings()
+) -> bool:
     """Recompute the certificate from the table; True if it holds (and, for a CI server, the table is the fit's)."""
     if settings.junit is not None:
-        for source in (table_path, model_path):
-            check_writable(settings.junit, source)
+        check_writable(settings.junit, *table_path.paths, str(model_path))
     if is_foreign(model_path):
         certificate, document, cases = _audit_foreign(model_path, table_path, settings)
     else:
@@ -44,7 +45,7 @@ def run_audit(model_path: Path, table_path: Path, screen: Screen, settings: Audi
 
 
 def _audit_own(
-    model_path: Path, table_path: Path, screen: Screen
+    model_path: Path, table_path: TableFiles, screen: Screen
 ) -> tuple[Certificate, dict[str, object], list[CheckedCase]]:
     """A model of `certifit fit`, on its own table or another."""
     model = load_table_model(model_path)
@@ -65,7 +66,7 @@ def _audit_own(
 
 
 def _audit_foreign(
-    model_path: Path, table_path: Path, settings: AuditSettings
+    model_path: Path, table_path: TableFiles, settings: AuditSettings
 ) -> tuple[Certificate, dict[str, object], list[CheckedCase]]:
     """A model of another library, on the rows that it is said to be fitted to."""
     model = load_foreign(model_path, settings.unsafe_pickle)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.cli.files import read_table
+from certifit.cli.files import TableFiles, read_table
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.rows import Array
@@ -86,7 +86,7 @@ class ModelDifferences:
         )
 
 
-def run_diff(first: Path, second: Path, table: Path | None, screen: Screen) -> bool:
+def run_diff(first: Path, second: Path, table: TableFiles | None, screen: Screen) -> bool:
     """Say what differs; True where nothing does, but for what the solvers leave open."""
     found = ModelDifferences(load_table_model(first), load_table_model(second))
     data, settings = found.data(), found.settings()
@@ -128,7 +128,7 @@ def _verdict(reasons: list[str], found: ModelDifferences, moved: int, looked: bo
 # Rows. -----------------------------------------------------------------------------------------------------------
 
 
-def _compare_rows(found: ModelDifferences, path: Path, screen: Screen, most: int = 10) -> dict[str, Any]:
+def _compare_rows(found: ModelDifferences, path: TableFiles, screen: Screen, most: int = 10) -> dict[str, Any]:
     """Both models' answers for the rows of a table: scores, their difference with its error, rows that moved."""
     with warnings_as_notes(screen):
         rows = [model.encode_labelled(read_table(path)) for model in (found.first, found.second)]

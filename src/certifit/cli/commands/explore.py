@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.cli.files import check_writable, read_table
+from certifit.cli.files import TableFiles, check_writable, read_table
 from certifit.cli.screen import Screen
 from certifit.report.exploration.explore_page import render_exploration
 from certifit.report.exploration.findings import TableFindings, explore_table, findings_document
@@ -24,15 +24,15 @@ class ExploreSettings(NamedTuple):
     seed: int = 0
 
 
-def run_explore(path: Path, settings: ExploreSettings, report: Path, screen: Screen) -> None:
+def run_explore(path: TableFiles, settings: ExploreSettings, report: Path, screen: Screen) -> None:
     """Look at the table, say what was found and write the page."""
-    check_writable(report, path)
+    check_writable(report, *path.paths)
     table = read_table(path)
     for name in settings.drop:
         pick(table, name, "column to drop")
     found = explore_table(table.drop_columns(list(settings.drop)), groups=settings.groups, seed=settings.seed)
     _show(screen, path.name, found)
-    words = ["certifit", "explore", str(path), *(word for name in settings.drop for word in ("--drop", name))]
+    words = ["certifit", "explore", *path.paths, *(word for name in settings.drop for word in ("--drop", name))]
     words += ["--groups", str(settings.groups)] if settings.groups else []
     page = render_exploration(found, path.name, shlex.join([*words, "--seed", str(settings.seed)]))
     write_atomically(report, page.encode())

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import shlex
-import warnings
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from certifit.cli.files import check_writable, read_table
+from certifit.cli.files import TableFiles, check_writable, read_table
+from certifit.cli.saved_model import load_table_model
 from certifit.cli.screen import Screen
-from certifit.exceptions import CertificateWarning, DataError
+from certifit.exceptions import DataError
 from certifit.report import Report, render
 from certifit.report.words import FAMILY_WORDS, target_words, with_error
+from certifit.rows import set_threads
 from certifit.store import save, write_atomically
 from certifit.table.alerts import Alert, table_alerts, usefulness_alert
-from certifit.table.columns import pick
-from certifit.table.cross_validation import CrossValidation, cross_validate
-from certifit.table.labelled_table import LabelledTable, labelled_table
+from certifit.table.cross_validation import CrossValidation
+from certifit.table.labelled_table import LabelledTable
+from certifit.table.portfolio.clock import read_budget
+from certifit.table.portfolio.digest import fitted_digest
+from certifit.table.portfolio.fitting import TableRoles, fit_prepared, prepare, replayed_settings
+from certifit.table.portfolio.leaderboard import (
+    choice_words,
+    header,
+    leaderboard_lines,
+    ledger_document,
+    unscored_words,
+)
+from certifit.table.portfolio.ledger import SearchLedger
+from certifit.table.portfolio.metrics import METRICS
+from certifit.table.portfolio.search import SearchSettings, check_names
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_model import TableModel
 from certifit.table.table_regressor import FAMILIES, TableRegressor
@@ -24,12 +38,13 @@ from certifit.table.table_regressor import FAMILIES, TableRegressor
 MOST_CLASSES = 20  # listed on the screen
 
 
-class FitSettings(NamedTuple):
+@dataclass(frozen=True)
+class FitSettings:
     """What `certifit fit` was asked to do."""
 
     target: str
     folds: int = 5
-    C: float = 1.0
+    C: float | None = None
     class_weight: str | None = None
     weight: str | None = None
     drop: tuple[str, ...] = ()
@@ -37,68 +52,106 @@ class FitSettings(NamedTuple):
     task: str = "auto"
     family: str = "auto"
     keep: tuple[str, ...] = ()
+    model: str = "auto"
+    metric: str = "auto"
+    budget: str | None = None
+    group: str | None = None
+    time: str | None = None
+    replay: Path | None = None
+    jobs: int | None = None
+
+    @property
+    def roles(self) -> TableRoles:
+        """What the columns are for."""
+        return TableRoles(self.target, self.weight, self.group, self.time, self.drop, self.keep)
+
+    def search(self, task: str) -> SearchSettings:
+        """The comparison that these settings ask for; a strength of the penalty asks for the linear model alone."""
+        model = "linear" if self.model == "auto" and self.C is not None else self.model
+        strength = {} if self.C is None else {"C": self.C} if task == "classification" else {"alpha": 1 / self.C}
+        budget = SearchSettings.budget if self.budget is None else read_budget(self.budget)
+        tunes = model == "auto" or "," in model or self.budget is not None
+        return SearchSettings(
+            model=model, metric=self.metric, folds=self.folds, seed=self.seed, class_weight=self.class_weight,
+            family=self.family, settings=strength, tunes=tunes, budget=budget,
+        )  # fmt: skip
 
 
-def run_fit(path: Path, settings: FitSettings, output: Path | None, report: Path | None, screen: Screen) -> bool:
-    """Do the job; True if the certificate holds."""
-    stem = Path(path.name.removesuffix(".gz")).stem
-    output = Path(f"{stem}-model.certifit") if output is None else output
-    report = Path(f"{stem}-report.html") if report is None else report
-    for place in (output, report):  # before the work, not after it
-        check_writable(place, path)
+class FitPlaces(NamedTuple):
+    """Where the model and the report go; no report where that is None."""
+
+    model: Path
+    report: Path | None
+
+
+def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: Screen) -> bool:
+    """Do the job; True if the certificate holds and, of a replay, the bits are the same."""
+    for place in places:  # before the work, not after it
+        if place is not None:
+            check_writable(place, *path.paths)
     _check_settings(settings)
-    table = read_table(path)
-    for name in settings.drop:
-        pick(table, name, "column to drop")
-        if name in (settings.target, settings.weight):
-            raise DataError(got=f"--drop {name}, which is also the target or the weight", wanted="another column")
-    table = table.drop_columns(list(settings.drop))
-    task: Any = settings.task
-    data = labelled_table(table, settings.target, settings.weight, task=task, keep=settings.keep)
-    model = _make_model(settings, data)
+    replayed = None if settings.replay is None else load_table_model(settings.replay)
+    if settings.jobs is not None:
+        set_threads(settings.jobs)
+    prepared = prepare(read_table(path), settings.roles, settings.task)
+    data = prepared.data
+    _check_task(settings, data)
+    search = settings.search(data.choice.task)
+    ledger = None if replayed is None else _ledger(replayed, data)
+    if ledger is not None:
+        search = replayed_settings(search, ledger)
     _show_table(screen, path.name, settings, data)
     alerts = table_alerts(data)
     _show_alerts(screen, alerts)
 
-    with screen.watch(model), warnings.catch_warnings():
-        warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is printed
-        model.fit(data)
-    save(model, output)
-    if isinstance(model, TableRegressor):
+    with screen.contest() as tell:
+        model, assessment = fit_prepared(prepared, search, tell, ledger)
+    save(model, places.model)
+    _show_leaderboard(screen, model)
+    if hasattr(model, "family_"):
         screen.say(f"fitted as {FAMILY_WORDS[model.family_]}: {model.family_because_} (--family names another)")
     screen.heading("Certificate")
     screen.certificate(model.certificate_)
-
-    assessment = _assess(model, data, settings, screen)
     _show_assessment(screen, assessment)
     useless = usefulness_alert(assessment)
     if useless is not None:
         alerts = [useless, *alerts]
         _show_alerts(screen, [useless])
-    recheck = shlex.join(["certifit", "audit", str(output), str(path)])
-    page = Report(model, data, assessment, path.name, _listed(settings, model), recheck, tuple(alerts))
-    write_atomically(report, render(page).encode())
+    recheck = shlex.join(["certifit", "audit", str(places.model), *path.paths])
+    repeat = shlex.join(["certifit", "fit", *path.paths, "--target", settings.target, "--replay", str(places.model)])
+    if places.report is not None:
+        page = Report(
+            model, data, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
+            leaderboard=_page_lines(model), reproduce=repeat,
+        )  # fmt: skip
+        write_atomically(places.report, render(page).encode())
     screen.heading("Written")
-    screen.pairs([("model", str(output)), ("report", str(report)), ("check again", recheck)])
-    files = {"model": str(output), "report": str(report)}
-    screen.document(_document(path, model, data, assessment, alerts) | files)
-    return model.certificate_.holds
+    report = [] if places.report is None else [("report", str(places.report))]
+    screen.pairs([("model", str(places.model)), *report, ("check again", recheck), ("do it again", repeat)])
+    files = {"model": str(places.model), "report": None if places.report is None else str(places.report)}
+    same = _same_bits(screen, replayed, model)
+    screen.document(_document(path, model, data, assessment, alerts) | files | same)
+    return model.certificate_.holds and same.get("same_bits", True)
 
 
 def _check_settings(settings: FitSettings) -> None:
     """Refuse settings that are wrong by themselves, before the table is read."""
-    if not settings.C > 0:
+    if settings.C is not None and not settings.C > 0:
         raise DataError(got=f"--C {settings.C:g}", wanted="a number above 0", fix="Smaller values penalise more.")
+    if settings.C is not None and settings.model not in ("auto", "linear"):
+        raise DataError(got=f"--C with --model {settings.model}", wanted="--C with the linear model only")
     if settings.folds == 1:
-        raise DataError(got="--folds 1", wanted="at least 2 folds, or 0 for no cross-validation")
-    for name, choices in (("task", ("auto", "classification", "regression")), ("family", FAMILIES)):
+        raise DataError(got="--cv 1", wanted="at least 2 folds, or 0 for no cross-validation")
+    tasks = ("auto", "classification", "regression")
+    for name, choices in (("task", tasks), ("family", FAMILIES), ("metric", METRICS)):
         value = getattr(settings, name)
         if value not in choices:
             raise DataError(got=f"--{name} {value}", wanted=f"one of {', '.join(choices)}")
+    check_names(settings.search("classification"))
 
 
-def _make_model(settings: FitSettings, data: LabelledTable) -> TableModel:
-    """The model for this target, with the settings that it has; one that it has not is refused."""
+def _check_task(settings: FitSettings, data: LabelledTable) -> None:
+    """Refuse settings that are not for this kind of target."""
     if data.choice.task == "classification":
         if settings.family != "auto":
             raise DataError(
@@ -106,21 +159,52 @@ def _make_model(settings: FitSettings, data: LabelledTable) -> TableModel:
                 wanted="a family only with a quantity",
                 fix="--task regression takes the target for a quantity.",
             )
-        return TableClassifier(settings.C, class_weight=settings.class_weight, keep=settings.keep)
-    if settings.class_weight is not None:
+    elif settings.class_weight is not None:
         raise DataError(
             got=f"--class-weight {settings.class_weight} for a quantity",
             wanted="class weights only with classes",
             fix="--task classification takes the target for classes.",
         )
-    return TableRegressor(1 / settings.C, family=settings.family, keep=settings.keep)
 
 
-def _assess(model: TableModel, data: LabelledTable, settings: FitSettings, screen: Screen) -> CrossValidation | str:
-    if settings.folds == 0:
-        return "not cross-validated, as asked"
-    with screen.progress("cross-validating", settings.folds) as progress:
-        return cross_validate(model, data, folds=settings.folds, seed=settings.seed, progress=progress)
+def _ledger(model: TableModel, data: LabelledTable) -> SearchLedger:
+    """The ledger of a model to replay on the rows that it was fitted to; other rows are refused."""
+    if not hasattr(model, "search_"):
+        raise DataError(got="a model without a ledger to replay", wanted="one for which models were compared")
+    if data.encode().fingerprint != model.fingerprint_:
+        raise DataError(
+            got="a table that differs from the one the model was fitted to",
+            wanted="the same rows, columns and options, so that a replay can give the same bits",
+        )
+    return model.search_
+
+
+def _same_bits(screen: Screen, replayed: TableModel | None, model: TableModel) -> dict[str, bool]:
+    """Whether a replay gave the same bits as the model that was replayed."""
+    if replayed is None:
+        return {}
+    same = fitted_digest(model) == fitted_digest(replayed)
+    screen.say("the replay gave the same bits" if same else "the replay gave OTHER bits", "green" if same else "red")
+    return {"same_bits": same}
+
+
+def _show_leaderboard(screen: Screen, model: TableModel) -> None:
+    if not hasattr(model, "search_"):
+        return
+    ledger = model.search_
+    screen.heading("Models compared on the same folds")
+    screen.table(header(ledger), leaderboard_lines(ledger), right=(1, 2, 4))
+    screen.say(choice_words(ledger))
+    for words in unscored_words(ledger):
+        screen.note(words)
+
+
+def _page_lines(model: TableModel) -> list[dict[str, str]]:
+    """The leaderboard for the page: the same lines by the same headings."""
+    if not hasattr(model, "search_"):
+        return []
+    names = header(model.search_)
+    return [dict(zip(names, line, strict=True)) for line in leaderboard_lines(model.search_)]
 
 
 def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledTable) -> None:
@@ -182,14 +266,16 @@ def _show_assessment(screen: Screen, assessment: CrossValidation | str) -> None:
 
 
 def _listed(settings: FitSettings, model: TableModel) -> dict[str, Any]:
-    """FitSettings for the report, those with a value."""
-    listed = {**settings._asdict(), "tol": model.get_params()["tol"], "max_iter": model.get_params()["max_iter"]}
-    listed |= {"drop": ", ".join(settings.drop), "keep": ", ".join(settings.keep)}
+    """Settings for the report, those with a value, and those of the model inside."""
+    listed = {**asdict(settings), "drop": ", ".join(settings.drop), "keep": ", ".join(settings.keep)}
+    listed |= {"fitted model": type(model.model_).__name__}
+    inner = model.model_.get_params(deep=False)
+    listed |= {name: inner[name] for name in ("tol", "max_iter") if name in inner}
     return {name.replace("_", " "): value for name, value in listed.items() if value not in (None, "")}
 
 
 def _document(
-    path: Path,
+    path: TableFiles,
     model: TableModel,
     data: LabelledTable,
     assessment: CrossValidation | str,
@@ -206,7 +292,9 @@ def _document(
             {name: getattr(c, name) for name in ("name", "type", "kind", "missing", "distinct", "done")}
             for c in model.columns_
         ],
+        "fitted": type(model.model_).__name__,
         "certificate": model.certificate_.to_dict(),
+        "comparison": ledger_document(model.search_) if hasattr(model, "search_") else None,
         "cross_validation": assessment if isinstance(assessment, str) else _assessment_document(assessment),
         "alerts": [alert._asdict() for alert in alerts],
         "useful": None if isinstance(assessment, str) else all(alert.kind != "no use" for alert in alerts),
@@ -215,7 +303,8 @@ def _document(
 
 def _target_document(model: TableModel) -> dict[str, Any]:
     if isinstance(model, TableRegressor):
-        return {"family": model.family_, "family_because": model.family_because_}
+        known = hasattr(model, "family_")
+        return {"family": model.family_, "family_because": model.family_because_} if known else {"family": None}
     assert isinstance(model, TableClassifier)
     return {"classes": [str(c) for c in model.classes_]}
 

@@ -3,8 +3,9 @@
     min  Σ s φ(y, b + Σ_j f_j(x_j)) / Σ s + α Σ_j TV(f_j)
 
 Each f_j is constant between thresholds of its column, so that a model is read off one picture per column. The problem
-is convex, and the duality gap says how far from its minimum a fit is. References: Rudin, Osher & Fatemi (1992) for
-the penalty; Petersen, Witten & Simon, Fused lasso additive model, J. Comp. Graph. Stat. 25 (2016).
+is convex, and the duality gap says how far from its minimum a fit is. Pairs of columns may have terms of their own,
+sums of boxes whose coefficients' sizes the penalty adds up (`pair_terms`). References: Rudin, Osher & Fatemi (1992)
+for the penalty; Petersen, Witten & Simon, Fused lasso additive model, J. Comp. Graph. Stat. 25 (2016).
 """
 
 from __future__ import annotations
@@ -21,11 +22,21 @@ from sklearn.utils import Bunch
 
 from certifit.checkers.ensemble.additive.adapter import additive_claim, joint_of_classes
 from certifit.checkers.ensemble.additive.dual_point import certify_additive
+from certifit.checkers.ensemble.additive.pair_boxes import asked_pairs
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Estimator, Objective, Setting, Step, fixed_point
 from certifit.core.settings import LOOP, Settings
 from certifit.ensemble.adaboost.stumps import BinnedColumn, binned_column
 from certifit.ensemble.additive.block_descent import BlockDescent, BlockDescentTuning
+from certifit.ensemble.additive.pair_choice import (
+    CoarseColumns,
+    choose_pairs,
+    coarse_columns,
+    pair_problem,
+    without_boxes,
+)
+from certifit.ensemble.additive.pair_descent import PairDescent, PairPoint, PairProblem, measure_pairs
+from certifit.ensemble.additive.pair_terms import PairTerm, box_values
 from certifit.ensemble.additive.problem import (
     AdditiveMeasures,
     AdditivePoint,
@@ -41,6 +52,11 @@ from certifit.rows import Array, ArrayRows, Block, Rows, apply_class_weight, enc
 from certifit.rows.threads import parallel_map
 
 
+def _are_pairs(value: Any) -> bool:
+    """Whether a setting is a list of pairs; which columns these are is looked at later."""
+    return isinstance(value, (list, tuple)) and all(isinstance(p, (list, tuple)) and len(p) == 2 for p in value)
+
+
 class AdditiveModel(Estimator):
     """What additive models of classes and of amounts share."""
 
@@ -50,8 +66,10 @@ class AdditiveModel(Estimator):
         **LOOP,
         "alpha": Setting(float, above=0, below=np.inf, choices=("auto",)),
         "max_bins": Setting(int, least=2, most=255),
+        "interactions": Setting(int, least=0, other=_are_pairs, other_words="a list of pairs of columns"),
     }
     _tuning: ClassVar[BlockDescentTuning] = BlockDescentTuning()
+    _pair_start: ClassVar[float] = 1e-3  # relative gap at which pairs are chosen
 
     shape_functions_: list[Any]
     intercept_: Any
@@ -72,6 +90,7 @@ class AdditiveModel(Estimator):
         mean = float(s @ y)
         # Squared errors do not change when targets are moved to their mean, where nothing cancels.
         shift = mean if loss == "squared_error" else 0.0
+        asked = self._asked_pairs(rows, directions)
         alpha = 0.0 if self.alpha == "auto" else float(self.alpha)
         problem = AdditiveProblem(level_table(columns, directions), y - shift, s, loss, alpha)
         start = AdditivePoint(np.zeros((len(columns), 256)), _null_score(loss, mean) - shift)
@@ -79,30 +98,81 @@ class AdditiveModel(Estimator):
             problem = AdditiveProblem(problem.table, problem.y, s, loss, choose_strength(problem, start, X))
         descent = BlockDescent(problem, self._tuning)
         attributes = partial(_attributes, problem, columns, shift)
-        with self._watch.loop("block descent", self.max_iter, lambda point: whole(attributes(point))) as watch:
-            best = fixed_point(
-                partial(measure, problem), partial(_relative, descent, float(self.tol)), start, tol=self.tol,
-                max_iter=self.max_iter, max_time=self.max_time, watcher=watch,
-            )  # fmt: skip
-        found = attributes(best.params)
-        claimed = Bunch(**{**self.get_params(deep=False), "loss": loss}, **found, n_features_in_=rows.n_features)
+        # Pairs are chosen by a model that need not be solved to the last digit.
+        goal = max(float(self.tol), self._pair_start) if asked else float(self.tol)
+        shown = _composed(whole, attributes)
+        best = self._descended("block descent", partial(measure, problem), descent, start, goal, shown)
+        passes = best.n_iter
+        found: Attributes = attributes(best.params)
+        if asked:
+            best, found = self._solved_pairs(problem, columns, asked, best.params, attributes, whole)
+            passes += best.n_iter
+        claimed = Bunch(
+            **{**self.get_params(deep=False), "loss": loss}, **found, n_features_in_=rows.n_features,
+            feature_names_in_=rows.names,
+        )  # fmt: skip
         trained = ArrayRows(data.X, data.y, data.w)
         certificate = certify_additive(additive_claim(claimed), trained, float(self.tol))
-        return {**found, "n_iter_": best.n_iter, "history_": best.history, "certificate_": certificate}
+        return {**found, "n_iter_": passes, "history_": best.history, "certificate_": certificate}
 
-    def _machines(self) -> list[tuple[float, list[ShapeFunction], float]]:
-        """Intercept, functions and strength of each score: one, or one for each of several classes."""
+    def _descended(self, name: str, measure: Any, descent: Any, start: Any, goal: float, shown: Any) -> Any:
+        """The solution that passes lead to from a point; `shown` makes of a point what callbacks see."""
+        with self._watch.loop(name, self.max_iter, shown) as watch:
+            return fixed_point(
+                measure, partial(_relative, descent, goal), start, tol=goal, max_iter=self.max_iter,
+                max_time=self.max_time, watcher=watch,
+            )  # fmt: skip
+
+    def _asked_pairs(self, rows: Rows, directions: Array) -> list[tuple[int, int]] | int:
+        """The pairs that are asked for, or how many."""
+        asked = asked_pairs(self.interactions, rows.n_features, rows.names)
+        if not isinstance(asked, int) and any(directions[[*pair]].any() for pair in asked):
+            raise DataError(
+                got=f"interactions={self.interactions!r} with a column that monotonic_cst gives a direction",
+                wanted="pairs of columns without one",
+                fix="Leave the column out of one of them: what a pair adds may rise and fall.",
+            )
+        return asked
+
+    def _solved_pairs(
+        self, problem: AdditiveProblem, columns: list[BinnedColumn], asked: list[tuple[int, int]] | int,
+        start: AdditivePoint, attributes: Any, whole: Any,
+    ) -> tuple[Any, Attributes]:  # fmt: skip
+        """The solution with terms of pairs, and the attributes that it stands for."""
+        coarse = coarse_columns(problem, [column.missing for column in columns])
+        if isinstance(asked, int):
+            pairs, point = choose_pairs(problem, coarse, start, asked)
+        else:
+            pairs = pair_problem(problem, coarse, asked)
+            point = without_boxes(pairs, start)
+
+        def with_pairs(at: PairPoint) -> Attributes:
+            found = attributes(AdditivePoint(at.values, at.intercept))
+            terms = _pair_functions(pairs, columns, coarse, at)
+            moved = sum(term.centre for term in terms)
+            return {**found, "intercept_": found["intercept_"] + moved, "pair_functions_": terms}
+
+        descent, shown = PairDescent(pairs, self._tuning), _composed(whole, with_pairs)
+        best = self._descended("pairs", partial(measure_pairs, pairs), descent, point, float(self.tol), shown)
+        return best, with_pairs(best.params)
+
+    def _machines(self) -> list[tuple[float, list[ShapeFunction], float, list[PairTerm]]]:
+        """Intercept, functions, strength and terms of pairs: of one score, or of one for each of several classes."""
+        pairs = self.__dict__.get("pair_functions_")
         if np.ndim(self.intercept_) == 0:
-            return [(float(self.intercept_), self.shape_functions_, float(self.alpha_))]
-        return [*zip(self.intercept_, self.shape_functions_, self.alpha_, strict=True)]
+            return [(float(self.intercept_), self.shape_functions_, float(self.alpha_), pairs or [])]
+        pairs = [[] for _ in self.alpha_] if pairs is None else pairs
+        return [*zip(self.intercept_, self.shape_functions_, self.alpha_, pairs, strict=True)]
 
     def _scores(self, block: Block) -> Array:
         """Scores (n,), or (n, k) of several classes."""
         X, found = dense(block.X), []
-        for intercept, shapes, _ in self._machines():
+        for intercept, shapes, _, pairs in self._machines():
             total = np.full(len(X), float(intercept))
             for j, shape in enumerate(shapes):
                 total += shape(X[:, j])
+            for pair in pairs:
+                total += pair(X)
             found.append(total)
         return np.stack(found, axis=1) if np.ndim(self.intercept_) else found[0]
 
@@ -118,15 +188,23 @@ class AdditiveModel(Estimator):
 
     @property
     def feature_importances_(self) -> Array:
-        """The mean size of each column's function over the rows of the fit, as shares of 1 (d,)."""
-        size = np.mean([[_mean_size(shape) for shape in shapes] for _, shapes, _ in self._machines()], axis=0)
+        """The mean size of each column's function over the rows of the fit, as shares of 1 (d,).
+
+        The size of a pair's term is shared by its columns.
+        """
+        size = np.zeros(self.n_features_in_)
+        for _, shapes, _, pairs in self._machines():
+            size += [_mean_size(shape) for shape in shapes]
+            for pair in pairs:
+                size[pair.columns] += float(pair.counts.ravel() @ np.abs(pair.values).ravel() / pair.counts.sum()) / 2
         return size / size.sum() if size.sum() > 0 else size
 
     def _penalty(self) -> float:
         total = 0.0
-        for _, shapes, alpha in self._machines():
+        for _, shapes, alpha, pairs in self._machines():
             paths = [np.append(s.missing, s.values) if s.missing_count else s.values for s in shapes]
-            total += float(alpha) * sum(float(np.abs(np.diff(path)).sum()) for path in paths)
+            size = sum(float(np.abs(np.diff(path)).sum()) for path in paths) + sum(pair.size for pair in pairs)
+            total += float(alpha) * size
         return total
 
     def _loss_sums(self, loss: str, block: Block) -> Array:
@@ -148,6 +226,16 @@ class AdditiveModel(Estimator):
 
     def _check_epsilon(self, epsilon: float) -> None:
         Setting(float, least=0, below=np.inf).check("epsilon", epsilon)
+        if any(pairs for *_, pairs in self._machines()):
+            raise DataError(
+                got="the worst case of a model with terms of pairs of columns",
+                wanted="a model whose columns can be looked at one by one",
+                fix="Fit it with interactions=0.",
+            )
+
+
+def _composed(whole: Callable[[Attributes], Attributes], attributes: Callable[[Any], Attributes]) -> Any:
+    return lambda point: whole(attributes(point))
 
 
 def _relative(
@@ -193,6 +281,23 @@ def _attributes(
     return {"shape_functions_": shapes, "intercept_": float(intercept), "alpha_": float(problem.alpha)}
 
 
+def _pair_functions(
+    problem: PairProblem, columns: list[BinnedColumn], coarse: CoarseColumns, point: PairPoint
+) -> list[PairTerm]:
+    """The terms of all pairs, each about its mean."""
+    found = []
+    for pair, cells, boxes in zip(problem.pairs, problem.cells, point.boxes, strict=True):
+        centre = float(problem.mains.s @ box_values(boxes).ravel()[cells])
+        counts = np.bincount(cells, minlength=pair.shape[0] * pair.shape[1]).reshape(pair.shape)
+        cuts = []
+        for j in pair.columns:
+            own = coarse.belongs[j][int(columns[j].missing) :]
+            cuts.append(columns[j].thresholds[np.diff(own) > 0])
+        missing = np.array([columns[j].missing for j in pair.columns])
+        found.append(PairTerm(np.array(pair.columns), cuts[0], cuts[1], missing, boxes, centre, counts))
+    return found
+
+
 def _mean_size(shape: ShapeFunction) -> float:
     total = shape.counts.sum() + shape.missing_count
     return float((shape.counts @ np.abs(shape.values) + shape.missing_count * abs(shape.missing)) / total)
@@ -212,17 +317,20 @@ def _directions(monotonic_cst: Any, d: int) -> Array:
 
 def _joined(parts: list[Attributes]) -> Attributes:
     """The attributes of several classes, from those of each against the others."""
+    with_pairs = any("pair_functions_" in part for part in parts)
     return {
         "shape_functions_": [part["shape_functions_"] for part in parts],
         "intercept_": np.array([part["intercept_"] for part in parts]),
         "alpha_": np.array([part["alpha_"] for part in parts]),
+        **({"pair_functions_": [part.get("pair_functions_", []) for part in parts]} if with_pairs else {}),
     }
 
 
 def _without_functions(part: Attributes, share: float) -> Attributes:
     """A class that is still to be told from the others, with the levels of one that is: its log-odds alone."""
     flat = [replace(f, values=np.zeros(len(f.values)), missing=0.0) for f in part["shape_functions_"]]
-    return {**part, "shape_functions_": flat, "intercept_": _null_score("log_loss", share)}
+    none: Attributes = {"pair_functions_": []} if "pair_functions_" in part else {}
+    return {**part, "shape_functions_": flat, "intercept_": _null_score("log_loss", share), **none}
 
 
 @dataclass(frozen=True)
@@ -251,6 +359,9 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
     monotonic_cst : array (d,) of -1, 0, 1, or None
         1: the probability of the second of two classes rises with the column; -1: it falls.
     class_weight : dict, 'balanced' or None
+    interactions : int or list of pairs of columns
+        Pairs that have a term of their own, on a grid of at most 16 levels each: those named, by number or name; or
+        so many, one after another the pair whose term the dual asks for most. Columns with a direction are in none.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -265,6 +376,8 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         classes a list of such lists
     intercept_ : float, or (k,) of several classes
     alpha_ : float, the strength, or (k,) of several classes
+    pair_functions_ : list of PairTerm: columns, values, counts; of several classes a list of such lists. There
+        with interactions alone
     feature_importances_ : (d,) mean sizes of the functions, as shares of 1
     n_iter_ : int
     history_ : objective and gap of every pass
@@ -288,7 +401,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
 
     def __init__(
         self, alpha="auto", *, max_bins=255, monotonic_cst=None, class_weight=None, tol=1e-6, max_iter=300,
-        max_time=None,
+        max_time=None, interactions=0,
     ):  # fmt: skip
         self.alpha = alpha
         self.max_bins = max_bins
@@ -297,6 +410,7 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
+        self.interactions = interactions
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows)
@@ -374,11 +488,12 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         model, fitted to three quarters of the rows, has the least loss on the others.
     loss : 'squared_error' or 'poisson'
         Half the squared error; or half the Poisson deviance, with the sum as the logarithm of the mean.
-    max_bins, monotonic_cst, tol, max_iter, max_time : as in AdditiveClassifier
+    max_bins, monotonic_cst, interactions, tol, max_iter, max_time : as in AdditiveClassifier
 
     Attributes
     ----------
-    shape_functions_, intercept_, alpha_, feature_importances_, n_iter_, history_ : as in AdditiveClassifier
+    shape_functions_, pair_functions_, intercept_, alpha_ : as in AdditiveClassifier
+    feature_importances_, n_iter_, history_ : as in AdditiveClassifier
     certificate_ : Certificate
 
     Examples
@@ -399,7 +514,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def __init__(
         self, alpha="auto", *, loss="squared_error", max_bins=255, monotonic_cst=None, tol=1e-6, max_iter=300,
-        max_time=None,
+        max_time=None, interactions=0,
     ):  # fmt: skip
         self.alpha = alpha
         self.loss = loss
@@ -408,6 +523,7 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
+        self.interactions = interactions
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         if self.loss == "poisson":

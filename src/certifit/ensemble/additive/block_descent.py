@@ -165,7 +165,7 @@ class Segments:
         self.number = self.within + self.first[:-1, None]
         self.count = int(self.first[-1])
 
-    def _from_jumps(self) -> Array:
+    def basis(self) -> Array:
         """The matrix (pieces, 1 + jumps) that turns a change of intercept and jumps into one of the pieces."""
         found = np.zeros((self.count, 1 + len(self.jumps)))
         found[: self.first[1], 0] = 1.0  # the intercept moves every row once: by the pieces of the first column
@@ -189,7 +189,7 @@ class Segments:
                 for j in range(len(codes))
             ]
         )
-        basis = self._from_jumps()
+        basis = self.basis()
         slope = basis.T @ gradient
         slope[1:] += problem.alpha * np.sign(self.jumps)
         return basis.T @ hessian @ basis, slope

@@ -1,4 +1,4 @@
-"""Pictures of additive models: the function of each column, with the numbers of rows below."""
+"""Pictures of additive models: the function of each column, with the numbers of rows below, and maps of pairs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from certifit.ensemble.additive.pair_terms import PairTerm
 from certifit.ensemble.additive.shape_functions import ShapeFunction
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import check_drawable, last_step, seen_names
-from certifit.plots.style import BLUE, GREY, RED, ink, new_grid, plain, shorten, tidy
+from certifit.plots.style import BLUE, GREY, RED, ink, label_axes, new_grid, plain, shorten, tidy
 from certifit.rows import Array
 
 
@@ -68,17 +69,80 @@ def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12, label:
     return grid
 
 
-def _functions_of(model: Any, label: Any) -> list[ShapeFunction]:
+def plot_pair_functions(model: Any, axes: Any = None, *, most: int = 6, label: Any = None) -> Array:
+    """Draw the terms of the `most` pairs of columns that matter most as maps, with larger dots for more rows.
+
+    Blue adds, red takes off, on one scale for all. Missing entries are the lowest row or column of a map.
+
+    Parameters
+    ----------
+    model : fitted AdditiveClassifier or AdditiveRegressor with interactions
+    axes : array of Axes, optional
+        Where to draw, one for each pair; a new figure unless given.
+    most : int, default=6
+    label : one of the model's classes, where there are more than two
+
+    Returns
+    -------
+    array of Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import AdditiveRegressor
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> axes = plot_pair_functions(AdditiveRegressor(alpha=0.01, interactions=1).fit(X, X[:, 0] * X[:, 2]))
+    >>> axes[0].get_title()
+    'x0 and x2'
+    """
+    wanted = "a fitted AdditiveClassifier or AdditiveRegressor with terms of pairs (interactions=1, say)"
+    check_drawable(model, wanted)
+    whole, model = model, last_step(model)
+    check_drawable(model, wanted, "pair_functions_")
+    terms = _functions_of(model, label, "pair_functions_")
+    if not terms:
+        raise DataError(got="a model without any term of a pair", wanted=wanted)
+    size = [float(term.counts.ravel() @ np.abs(term.values).ravel()) for term in terms]
+    shown = [terms[i] for i in np.argsort(-np.array(size), kind="stable")[:most]]
+    names = seen_names(whole, model.n_features_in_)
+    wide = min(3, len(shown))
+    high = -(-len(shown) // wide)
+    grid = new_grid(axes, (high, wide), (3.4 * wide + 0.6, 3.1 * high), len(shown))
+    top = max(float(np.abs(term.values).max()) for term in shown) or 1.0
+    for ax, term in zip(grid, shown, strict=True):
+        first, second = (shorten(names[j], 20) for j in term.columns)
+        _draw_map(ax, term, top)
+        plain(ax.set_title(f"{first} and {second}", fontsize=10))
+        label_axes(ax, first, second)
+    return grid
+
+
+def _draw_map(ax: Axes, term: PairTerm, top: float) -> None:
+    """Levels have equal widths; thresholds are written at some of the borders between them."""
+    k, m = term.counts.shape
+    ax.pcolormesh(np.arange(k + 1), np.arange(m + 1), term.values.T, cmap="RdBu", vmin=-top, vmax=top)
+    a, b = np.nonzero(term.counts)
+    ax.scatter(a + 0.5, b + 0.5, s=30.0 * term.counts[a, b] / term.counts.max(), color=ink(), alpha=0.5, linewidth=0)
+    for axis, cuts, lost in (
+        (ax.xaxis, term.first_thresholds, term.missing[0]),
+        (ax.yaxis, term.second_thresholds, term.missing[1]),
+    ):
+        some = np.unique(np.linspace(0, len(cuts) - 1, min(4, len(cuts))).round().astype(int))
+        axis.set_ticks([i + 1 + int(lost) for i in some], [f"{cuts[i]:.3g}" for i in some])
+    ax.tick_params(labelsize=8)
+
+
+def _functions_of(model: Any, label: Any, name: str = "shape_functions_") -> list[Any]:
     """The functions of a model, or of one of its several classes."""
     if np.ndim(model.intercept_) == 0:
-        return model.shape_functions_
+        return getattr(model, name)
     known = model.classes_.tolist()
     if label not in known:
         raise DataError(
             got=f"label={label!r} for a model of {len(known)} classes", wanted=f"one of {known}",
-            fix=f"plot_shape_functions(model, label={known[0]!r})",
+            fix=f"label={known[0]!r}",
         )  # fmt: skip
-    return model.shape_functions_[known.index(label)]
+    return getattr(model, name)[known.index(label)]
 
 
 def _unit(model: Any) -> str:

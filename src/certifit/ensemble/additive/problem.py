@@ -64,6 +64,7 @@ class AdditiveProblem:
     s: Array  # (n,) weights that add up to 1
     loss: str
     alpha: float
+    offset: Array | None = None  # (n,) scores of terms that are held
 
     @property
     def kind(self) -> int:
@@ -72,7 +73,7 @@ class AdditiveProblem:
     def scores(self, point: AdditivePoint) -> Array:
         score = np.full(len(self.y), point.intercept)
         add_columns(self.table.codes, point.values, score)
-        return score
+        return score if self.offset is None else score + self.offset
 
     def penalty(self, values: Array) -> float:
         jumps = np.abs(np.diff(values, axis=1))
@@ -130,17 +131,27 @@ def measure(problem: AdditiveProblem, point: AdditivePoint) -> AdditiveMeasures:
     """Scores, objective and duality gap at a point."""
     score = problem.scores(point)
     objective = problem.objective(score, point.values)
+    u = balanced_slopes(problem, score)
+    worst = largest_sum_of_columns(problem, problem.s * u)
+    shrink = min(1.0, problem.alpha / worst) if worst > 0 else 1.0
+    bound = float(problem.s @ dual_gain(problem.loss, problem.y, shrink * u))
+    return AdditiveMeasures(score, objective, objective - bound)
+
+
+def balanced_slopes(problem: AdditiveProblem, score: Array) -> Array:
+    """Slopes (n,) of which the heavier sign is scaled down until Σ s u = 0."""
     u = slopes(problem.loss, problem.y, score)
     su = problem.s * u
     plus, minus = float(su[su > 0].sum()), -float(su[su < 0].sum())
     if plus > 0 and minus > 0:
         less = min(plus, minus)
-        su = su * np.where(su > 0, less / plus, less / minus)
         u = u * np.where(u > 0, less / plus, less / minus)
-    worst = max(parallel_map(lambda j: _largest_along(problem, su, j), range(len(problem.table.codes))))
-    shrink = min(1.0, problem.alpha / worst) if worst > 0 else 1.0
-    bound = float(problem.s @ dual_gain(problem.loss, problem.y, shrink * u))
-    return AdditiveMeasures(score, objective, objective - bound)
+    return u
+
+
+def largest_sum_of_columns(problem: AdditiveProblem, su: Array) -> float:
+    """The largest sum of s u above a threshold of any column."""
+    return max(parallel_map(lambda j: _largest_along(problem, su, j), range(len(problem.table.codes))))
 
 
 def largest_flow(problem: AdditiveProblem, point: AdditivePoint) -> float:

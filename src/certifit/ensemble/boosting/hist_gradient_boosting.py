@@ -125,13 +125,15 @@ class HistGradientBoosting(BoostedModel):
         del coded, y, w
         loss = self._loss(attributes)
         rules = StageRules(
-            rate, seed, float(self.l2_regularization), loss.scores(len(attributes.get("classes_", ())))
-        )
+            rate, seed, float(self.l2_regularization), loss.scores(len(attributes.get("classes_", ()))),
+            huber_share=float(getattr(self, "alpha", 0.9)),
+        )  # fmt: skip
         boosting = Stagewise(training.y, training.w, loss, BinnedTrees(training.codes, bins, limits), rules)
         old = previous.get("trees_") if self.warm_start else None
         F = None if old is None else rows.map(old.scores)
         if old is not None and F is not None:
             boosting.resume(old, F[kept])
+            boosting.levels = [*previous.get("huber_deltas_", ())]
         checked = None
         if held_out is not None:
             checked = ValidationRows(held_out.codes, held_out.y, held_out.w, boosting, decode=bins.decode)
@@ -147,6 +149,8 @@ class HistGradientBoosting(BoostedModel):
             "validation_seed_": seed, "learning_rate_": rate, "train_score_": np.array(history[0]),
             "validation_score_": np.array(history[1]),
         }  # fmt: skip
+        if loss.name == "huber":
+            found["huber_deltas_"] = np.array(boosting.levels)
         if self.corrective:
             found |= self._corrected(found["trees_"], rows, loss, held)
         claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
@@ -189,7 +193,8 @@ class HistGradientBoosting(BoostedModel):
                 got=f"max_iter={self.max_iter} with warm_start, after a fit of {done} stages",
                 wanted="at least as many stages as there are",
             )
-        scorer = StageScorer(boosting.loss, self.scoring, attributes.get("classes_"), self._mean)
+        loss = boosting.first_loss()
+        scorer = StageScorer(loss, self.scoring, attributes.get("classes_"), self._mean)
         train = [*before.get("train_score_", ())]
         valid = [*before.get("validation_score_", ())]
 
@@ -200,7 +205,7 @@ class HistGradientBoosting(BoostedModel):
 
         if stops and not train:
             note()
-        whole = StageScorer(boosting.loss, "loss", attributes.get("classes_"), self._mean)
+        whole = StageScorer(loss, "loss", attributes.get("classes_"), self._mean)
         watched = bool(getattr(self, "_skl_callbacks", ()))
 
         def as_of_now(_: Any) -> Attributes:
@@ -259,7 +264,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
 
     Parameters
     ----------
-    loss : 'squared_error', 'absolute_error', 'gamma', 'poisson' or 'quantile'
+    loss : 'squared_error', 'absolute_error', 'huber', 'gamma', 'poisson' or 'quantile'
         'gamma' and 'poisson' have a log link.
     quantile : float in [0, 1], an ascending list of these, or None
         The quantile that 'quantile' estimates. Of several, predictions are (n, q) and never cross: they are put in
@@ -303,10 +308,13 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
     corrective : bool
         Whether, after the last stage, all coefficients are found together: the best sum of stumps, or of boxes of two
         conditions, of the size that the stages have reached. For trees of depth 1 or 2, and losses with a curvature.
+    alpha : float in (0, 1)
+        Of 'huber', the share of residuals that it squares, anew at each stage.
 
     Attributes
     ----------
     trees_ : BoostedTrees
+    huber_deltas_ : (stages,) residuals beyond which 'huber' is linear; for that loss
     learning_rate_ : float
     n_iter_ : int, stages
     n_trees_per_iteration_ : int
@@ -333,7 +341,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
 
     settings: ClassVar[Settings] = {
         **HistGradientBoosting.settings,
-        "loss": Setting(choices=("squared_error", "absolute_error", "gamma", "poisson", "quantile")),
+        "loss": Setting(choices=("squared_error", "absolute_error", "huber", "gamma", "poisson", "quantile")),
+        "alpha": Setting(float, above=0, below=1),
         "quantile": Setting(
             float,
             least=0,
@@ -349,7 +358,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         max_depth=None, min_samples_leaf=20, l2_regularization=0.0, max_features=1.0, max_bins=255,
         categorical_features="from_dtype", monotonic_cst=None, interaction_cst=None, warm_start=False,
         early_stopping="auto", scoring="loss", validation_fraction=0.1, n_iter_no_change=10, tol=1e-7, verbose=0,
-        random_state=None, refit_leaves=True, corrective=False,
+        random_state=None, refit_leaves=True, corrective=False, alpha=0.9,
     ):  # fmt: skip
         self.loss = loss
         self.quantile = quantile
@@ -374,6 +383,7 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
         self.random_state = random_state
         self.refit_leaves = refit_leaves
         self.corrective = corrective
+        self.alpha = alpha
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -386,7 +396,8 @@ class HistGradientBoostingRegressor(BoostedRegressor, HistGradientBoosting):
 
     def _loss(self, attributes: Attributes) -> ScoreLoss:
         if self.loss != "quantile":
-            return ScoreLoss(self.loss)
+            levels = attributes.get("huber_deltas_", ())
+            return ScoreLoss(self.loss, float(levels[-1]) if len(levels) else None)
         return (
             ScoreLoss("quantiles", tuple(map(float, self.quantile)))
             if np.ndim(self.quantile)

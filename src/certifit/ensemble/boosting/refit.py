@@ -29,6 +29,7 @@ def refitted(boosting: Stagewise, training: CodedRows, held_out: CodedRows, F: A
     if F is not None:
         again.baseline, again.F = boosting.baseline, F
         again.trees = boosting.trees[: len(boosting.trees) - len(new)]
+        again.levels = boosting.levels[: again.n_stages]
     try:
         for _ in range(len(new) // boosting.rules.scores):
             again.stage()

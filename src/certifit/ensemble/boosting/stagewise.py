@@ -157,10 +157,18 @@ class Stagewise:
 
     def _set_level(self) -> None:
         """Let the δ of Huber's loss be the quantile of the sizes of all residuals."""
-        away = np.abs(self.y - self.F[:, 0])
-        level = weighted_quantile(away, self.w, self.rules.huber_share)
+        level = self._level()
         self.loss = replace(self.loss, parameter=level)
         self.levels.append(level)
+
+    def _level(self) -> float:
+        return weighted_quantile(np.abs(self.y - self.F[:, 0]), self.w, self.rules.huber_share)
+
+    def first_loss(self) -> ScoreLoss:
+        """The loss by which stages can be compared: of Huber's, whose δ follows the residuals, that of the first."""
+        if self.loss.name != "huber":
+            return self.loss
+        return replace(self.loss, parameter=self.levels[0] if self.levels else self._level())
 
     def _slopes(self) -> list[SlopeSizes]:
         """Find slopes and curvatures at all rows; return how large those of each score are."""

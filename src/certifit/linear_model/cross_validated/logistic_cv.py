@@ -24,6 +24,7 @@ from certifit.checkers.linear_model.cross_validated.logistic import (
     LogisticSearch,
     ScoredRows,
     best_place,
+    complete_folds,
     fold_places,
     held_out_scores,
     logistic_checks,
@@ -34,6 +35,7 @@ from certifit.core.scoring import find_scorer
 from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
 from certifit.linear_model.cross_validated.absent_classes import only_class, present_problem, with_absent
+from certifit.linear_model.cross_validated.ridge_logistic_path import ridge_path
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.linear_model.logistic.problem import LogisticRows
 from certifit.linear_model.logistic.solve import LogisticLimits
@@ -147,8 +149,8 @@ class LogisticRegressionCV(LogisticRegression):
         "l1_ratios": "The default None means 0, without a warning; scikit-learn's 'warn' means the same.",
         "scoring": "The default None is accuracy, without a warning; scikit-learn's 'warn' means the same.",
         "fit": "Metadata for splitter and scorer (groups) is not routed: pass the splits themselves as cv.",
-        "cv": "Fits of folds whose other rows lack a class give it probability 0, with a warning; with "
-        "fit_intercept=False or refit=False such folds are refused.",
+        "cv": "Fits of folds whose other rows lack a class give it probability 0, with a warning, where the "
+        "intercept is free; with refit=False the means are over the other folds.",
     }
 
     fold_roles_: Array
@@ -340,9 +342,11 @@ class LogisticRegressionCV(LogisticRegression):
         there = [present_classes(data.take(np.flatnonzero(role & FITTED))) for role in roles]
         lacking = sum(len(present) < len(classes) for present in there)
         if lacking:
+            never = ", which their fits then never expect" if self.fit_intercept else ""
+            means = "" if self.refit or not self.fit_intercept else " Coefficients are means over the other folds."
             warn_caller(
-                f"The rows of {lacking} of {len(roles)} folds lack a class, which their fits then never expect: "
-                "their scores say little about C. Use fewer folds, StratifiedKFold, or shuffled rows."
+                f"The rows of {lacking} of {len(roles)} folds lack a class{never}: their scores say little about "
+                f"C.{means} Use fewer folds, StratifiedKFold, or shuffled rows."
             )
 
     def _fit_present(
@@ -350,24 +354,22 @@ class LogisticRegressionCV(LogisticRegression):
     ) -> tuple[Any, Any, Any, int]:
         """The path of `_fit_path`; classes that the rows lack have probability 0."""
         there = present_classes(fitted)
-        if len(there) == k:
-            return self._fit_path(search, ratio, fitted)
-        if not (search.free and search.refit):
-            raise DataError(
-                got=f"cv={self.cv!r} with a fold whose other rows lack a class",
-                wanted="every class among the rows of every fit, with fit_intercept=False or refit=False",
-                fix="Use fewer folds, or StratifiedKFold.",
-            )
+        if len(there) == k or not search.free:
+            return self._fit_path(search, ratio, fitted, k)
         if len(there) == 1:
             coef, intercept = only_class(there, k, len(search.Cs), fitted.n_features)
             return coef, intercept, np.zeros(len(search.Cs), int), 0
         problem = present_problem(search, ratio, there)
-        coef, intercept, passes, unproved = self._fit_path(*problem, renumbered(fitted, there))
+        coef, intercept, passes, unproved = self._fit_path(*problem, renumbered(fitted, there), len(there))
         return *with_absent(coef, intercept, there, k), passes, unproved
 
-    def _fit_path(self, search: LogisticSearch, ratio: float, fitted: ArrayRows) -> tuple[Any, Any, Any, int]:
+    def _fit_path(self, search: LogisticSearch, ratio: float, fitted: ArrayRows, k: int) -> tuple[Any, Any, Any, int]:
         """Coefficients (m, k, d), intercepts (m, k) and numbers of passes (m,), and how many are not proved."""
-        data = LogisticRows.of(fitted, None, bool(self.fit_intercept), self._tuning)
+        if k == 2 and ratio == 0 and self.solver != "lbfgs":
+            found = ridge_path(fitted, search.Cs, search.free, (self.tol, self.max_iter))
+            if found is not None:
+                return *found, 0
+        data = LogisticRows.numbered(fitted, k, search.free, self._tuning)
         limits = LogisticLimits(self.tol, self.max_iter)
         previous: Attributes = {}
         coef, intercept, passes, unproved = [], [], [], 0
@@ -437,7 +439,18 @@ class LogisticRegressionCV(LogisticRegression):
 
 
 def _means(search: LogisticSearch, folds: StatedFolds, scores: Array) -> tuple[dict[str, Any], float, float]:
-    """Coefficients that are means over the folds of each fold's best fit, and its C and share."""
+    """Coefficients that are means over the folds of each fold's best fit, and its C and share.
+
+    Folds whose rows lack a class know nothing of it, and are left out.
+    """
+    whole = complete_folds(folds)
+    if not whole.any():
+        raise DataError(
+            got="refit=False and no fold whose other rows have every class",
+            wanted="a fold whose coefficients are known for all classes",
+            fix="Use fewer folds, StratifiedKFold or refit=True.",
+        )
+    folds, scores = StatedFolds(folds.roles[whole], folds.coef[whole], folds.intercept[whole]), scores[whole]
     places = fold_places(scores)
     coef = np.mean([folds.coef[f][place] for f, place in enumerate(places)], axis=0)
     intercept = np.mean([folds.intercept[f][place] for f, place in enumerate(places)], axis=0)

@@ -61,6 +61,13 @@ class LogisticRows:
         shift = row_shift(sample.X, sample.w) if intercept else None
         return cls(rows, labels.classes, weight, intercept, sample, shift, tuning)
 
+    @classmethod
+    def numbered(cls, rows: ArrayRows, k: int, intercept: bool, tuning: LogisticTuning = LogisticTuning()) -> Self:
+        """Take rows whose y are numbers of k classes, of which some may have no row."""
+        sample = evenly_spaced(rows, tuning.sample_rows * (1 + (k == 2)))
+        shift = row_shift(sample.X, sample.w) if intercept else None
+        return cls(rows, np.arange(k), float(rows.w.sum()), intercept, sample, shift, tuning)
+
     @property
     def shape(self) -> tuple[int, int]:
         """(k, d1); two classes have one score."""

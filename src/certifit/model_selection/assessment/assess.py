@@ -14,18 +14,26 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
-from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers, take_rows, weight_name
+from certifit.model_selection.assessment.held_out import (
+    AnswersOfFold,
+    AssessedProblem,
+    UnseenAnswers,
+    take_rows,
+    weight_name,
+)
 from certifit.model_selection.assessment.intervals import (
     betting_claim,
     binomial_claim,
+    cautioned,
     corrected_claim,
+    log_scale_claim,
     no_claim,
     normal_claim,
     percentile_claim,
 )
 from certifit.model_selection.assessment.leakage import leakage_notes
 from certifit.model_selection.assessment.left_out_by_proof import hold_out_by_proof
-from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics, score_answers
+from certifit.model_selection.assessment.metrics import ROW_METRICS, SquaredRows, name_metrics, score_answers
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import (
     bootstrap_claim,
@@ -44,6 +52,7 @@ class AssessTuning:
     """How much is drawn for percentiles."""
 
     drawn_tests: int = 200  # test sets drawn anew, for scores that are no means over rows
+    many_members: int = 100  # of a bag or forest, a third of which votes as all do
 
 
 Found = tuple[list[IntervalClaim], list[UnseenAnswers], int]
@@ -169,7 +178,7 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         raise DataError(
             got="missing or infinite targets", wanted="a target for every row", fix="Leave these rows out."
         )
-    classes = np.unique(target) if is_classifier(estimator) else None
+    classes = _different(target) if is_classifier(estimator) else None
     if classes is not None and len(classes) < 2:
         raise DataError(got="targets of one class", wanted="at least two classes")
     groups = options.pop("groups", None)
@@ -183,6 +192,15 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         raise DataError(got="sample_weight without a target", wanted="rows that count alike")
     n_jobs = options.pop("n_jobs", None)
     return AssessedProblem(estimator, table, target, classes, groups, n_jobs, weights, reconstructs)
+
+
+def _different(target: Array, most: int = 1000) -> Array:
+    """Return the different targets, ascending; whole numbers that are near to each other are counted, not sorted."""
+    if target.dtype.kind in "iu" and len(target):
+        low, high = int(target.min()), int(target.max())
+        if high - low < most:
+            return (np.flatnonzero(np.bincount((target - low).astype(np.intp))) + low).astype(target.dtype)
+    return np.unique(target)
 
 
 def _check_weights(estimator: Any, weights: Any, n: int) -> Array | None:
@@ -244,8 +262,7 @@ def _bootstrap_claims(
         if metric in ROW_METRICS and problem.groups is None:
             claims.append(bootstrap_claim(problem, metric, held_out, confidence, kind))
         else:
-            scores = split_scores(problem, name, metric, held_out)
-            claims.append(corrected_claim(name, scores, confidence, plan.ratio))
+            claims.append(_resampled(problem, plan, (name, metric), held_out, confidence))
     return claims
 
 
@@ -258,26 +275,47 @@ def _split_claims(
 ) -> list[IntervalClaim]:
     if len(plan.splits) == 1:
         return [_single_test(problem, name, metric, held_out[0], confidence) for name, metric in named.items()]
-    claims = []
-    for name, metric in named.items():
-        if plan.method == "leave-one-out":
-            scores = np.concatenate([score_rows(ROW_METRICS[metric], problem, found) for found in held_out])
-            scores = problem.weighed(scores, np.concatenate([found.test for found in held_out]))
-        else:
-            scores = split_scores(problem, name, metric, held_out)
-        span = _span(problem, metric)
-        claim = corrected_claim(name, scores, confidence, plan.ratio, span)
-        if plan.method in ("k-fold", "leave-one-out"):
-            claim = replace(claim, assumption=f"{claim.assumption}; conservative where every row is tested only once")
-        if plan.method == "subsampling":
-            words = "of models fitted to fewer rows than all, so rather too low a score where more rows help"
-            claim = replace(claim, assumption=f"{claim.assumption}; {words}")
+    return [_resampled(problem, plan, (name, metric), held_out, confidence) for name, metric in named.items()]
+
+
+def _resampled(
+    problem: AssessedProblem,
+    plan: AssessmentPlan,
+    named: tuple[str, Any],
+    held_out: list[UnseenAnswers],
+    confidence: float,
+) -> IntervalClaim:
+    """Return the claim of the scores of several splits, and what is to be said of it."""
+    name, metric = named
+    squared, words = _squared_rows(problem, metric, held_out), ""
+    if plan.method == "leave-one-out":
+        scores = np.concatenate([score_rows(ROW_METRICS[metric], problem, found) for found in held_out])
+        scores = problem.weighed(scores, np.concatenate([found.test for found in held_out]))
+    elif squared is not None:
+        scores = squared.by_part([len(found.test) for found in held_out])
+        words = "; of all tested rows together, linearised: R² of few rows is too low"
+    else:
+        scores = split_scores(problem, name, metric, held_out)
         if not isinstance(metric, str) or metric not in ROW_METRICS:
             size = round(float(np.mean([len(found.test) for found in held_out])))
-            words = f"a score of tests of {size} rows, which is no mean over rows and may be another for larger tests"
-            claim = replace(claim, assumption=f"{claim.assumption}; {words}")
-        claims.append(claim)
-    return claims
+            words = (
+                f"; a score of tests of {size} rows, which is no mean over rows and may be another for larger tests"
+            )
+    if plan.method == "subsampling":
+        words += "; of models fitted to fewer rows than all, so rather too low a score where more rows help"
+    claim = corrected_claim(name, scores, confidence, plan.ratio, _span(problem, metric))
+    return replace(claim, assumption=claim.assumption + words)
+
+
+def _squared_rows(problem: AssessedProblem, metric: Any, held_out: Sequence[UnseenAnswers]) -> SquaredRows | None:
+    """Return what R² of all tested rows together is made of; None for other metrics, and where there is no such."""
+    if not isinstance(metric, str) or metric != "r2" or "predict" not in held_out[0].answers:
+        return None
+    rows = np.concatenate([found.test for found in held_out])
+    said = np.concatenate([found.answers["predict"] for found in held_out])
+    if said.shape != rows.shape or len(rows) < 3:
+        return None
+    return SquaredRows.of(problem.y[rows], said, None if problem.weights is None else problem.weights[rows])
 
 
 def _span(problem: AssessedProblem, metric: Any) -> tuple[float, float]:
@@ -330,6 +368,9 @@ def _single_test(
         score = split_scores(problem, name, metric, [found])
         why = "rows of a group depend on each other, and one test has too few groups; method='k-fold' has one"
         return no_claim(name, score, confidence, why)
+    squared = _squared_rows(problem, metric, [found])
+    if squared is not None:
+        return log_scale_claim(name, squared.logs(), confidence)
     if of_rows is None:
         return _percentiles(problem, name, metric, found, confidence)
     rows = score_rows(of_rows, problem, found)
@@ -337,13 +378,14 @@ def _single_test(
     span = _span(problem, metric)
     if problem.weights is not None:
         words = "tested rows are independent draws and many: their weighted mean is about normal (linearised)"
-        return normal_claim(name, problem.weighed(rows, found.test), confidence, words, span=span)
+        weighed = problem.weighed(rows, found.test)
+        return cautioned(normal_claim(name, weighed, confidence, words, span=span), weighed)
     if of_rows.binary:
         return binomial_claim(name, rows, confidence)
     if np.isfinite(span).all():
         return betting_claim(name, rows, confidence, span)
     words = "tested rows are independent draws and many: their mean is about normal, without outliers that decide it"
-    return normal_claim(name, rows, confidence, words, span=span)
+    return cautioned(normal_claim(name, rows, confidence, words, span=span), rows)
 
 
 def _percentiles(
@@ -378,19 +420,33 @@ def _out_of_bag_claim(
         "these are few"
     )
     inflation = 2 + 1 / (len(rows) - 1)
-    return normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))
+    members = problem.estimator.get_params().get("n_estimators")
+    few = isinstance(members, int) and members < AssessTuning.many_members
+    if few:
+        words += f"; may cover less often than it says: {members} members are few"
+    claim = normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))
+    return replace(claim, covers="perhaps less" if few else "at least")
 
 
 def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
-    tests = np.concatenate([found.test for found in held_out])
-    at = np.full(int(tests.max()) + 1, -1)
-    at[tests[::-1]] = np.arange(len(tests))[::-1]
-    first = at[at >= 0]
-    answers = {
-        method: np.concatenate([found.answers[method] for found in held_out])[first]
-        for method in held_out[0].answers
-        if all(method in found.answers and found.answers[method].ndim == held_out[0].answers[method].ndim
-               for found in held_out)
-    }  # fmt: skip
-    return UnseenAnswers(tests[first], held_out[0].n_fitted, answers)
+    first = held_out[0].answers
+    if isinstance(first, AnswersOfFold):
+        answers = dict(first.all_rows)
+        return UnseenAnswers(np.arange(len(answers["predict"])), held_out[0].n_fitted, answers)
+    if len(held_out) == 1 and (np.diff(held_out[0].test) > 0).all():
+        return held_out[0]
+    n = 1 + max(int(found.test.max()) for found in held_out)
+    seen = np.zeros(n, dtype=bool)
+    for found in held_out:
+        seen[found.test] = True
+    rows = np.flatnonzero(seen)
+    answers = {}
+    for method, values in first.items():
+        parts = [found.answers.get(method) for found in held_out]
+        if all(part is not None and part.ndim == values.ndim for part in parts):
+            kept = np.empty((n, *values.shape[1:]), dtype=np.result_type(*parts))
+            for found, part in zip(reversed(held_out), reversed(parts), strict=True):
+                kept[found.test] = part
+            answers[method] = kept if len(rows) == n else kept[rows]
+    return UnseenAnswers(rows, held_out[0].n_fitted, answers)

@@ -26,6 +26,7 @@ class RemovableMoments(NamedTuple):
     squares: NDArray[np.float64]  # (k, d) about the mean
     grand_mean: NDArray[np.float64]  # (d,)
     grand_squares: NDArray[np.float64]  # (d,)
+    widest: NDArray[np.intp]  # (d,) columns by their grand squares, the largest first
 
 
 @njit(cache=True, nogil=True)
@@ -68,7 +69,7 @@ def scores_without_self(X, codes, moments, smoothing):
     A variance is written as a multiple of the class's own, so that the logarithm of several is that of a product.
     Those of classes that the row is not of move with the floor alone, so little that reciprocals are linear in it.
     """
-    count, mean, squares, grand_mean, grand_squares = moments
+    count, mean, squares, grand_mean, grand_squares, widest = moments
     k, d = mean.shape
     n = X.shape[0]
     known = np.empty((k, d))
@@ -85,13 +86,16 @@ def scores_without_self(X, codes, moments, smoothing):
             constant[c] -= np.log(2 * np.pi / known[c, j])
             added[c] += known[c, j]
             most[c] = max(most[c], 1 / v if v > 0 else np.inf)
-    out = np.empty((n, k))
+    out, ratios = np.empty((n, k)), np.empty(d)
     for i in range(n):
         largest = 0.0
-        for j in range(d):
+        for j in widest:
+            # What a row leaves is less than all: no further column can be the widest.
+            if grand_squares[j] <= largest:
+                break
             apart = X[i, j] - grand_mean[j]
-            largest = max(largest, (grand_squares[j] - apart * apart * n / (n - 1)) / (n - 1))
-        floor = smoothing * largest
+            largest = max(largest, grand_squares[j] - apart * apart * n / (n - 1))
+        floor = smoothing * (largest / (n - 1))
         moved = floor - floor_of_all
         for c in range(k):
             # The square of so small a share is rounding.
@@ -112,13 +116,33 @@ def scores_without_self(X, codes, moments, smoothing):
             for j in range(d):
                 apart = X[i, j] - mean[c, j]
                 v = max(squares[c, j] - own * apart * apart * stretch, 0.0) / left + floor
-                ratio = v * known[c, j]
                 far = apart * (1 + own * (stretch - 1))
-                total += far * far * known[c, j] / ratio
-                product *= ratio
+                ratios[j] = v * known[c, j]
+                total += far * far * known[c, j] / ratios[j]
+            for j in range(d):
+                product *= ratios[j]
                 if j % 8 == 7:
                     logs += np.log(product)
                     product = 1.0
             logs += np.log(product)
             out[i, c] = np.log(left / (n - 1)) + 0.5 * (constant[c] - logs - total)
     return out
+
+
+@njit(cache=True, nogil=True)
+def normalise_scores(scores):
+    """Turn log scores of classes (n, k), in place, into shares of 1, and return the number of the best (n,)."""
+    best = np.zeros(scores.shape[0], dtype=np.intp)
+    for i in range(scores.shape[0]):
+        top = 0
+        for c in range(1, scores.shape[1]):
+            if scores[i, c] > scores[i, top]:
+                top = c
+        highest, total = scores[i, top], 0.0
+        for c in range(scores.shape[1]):
+            scores[i, c] = 1.0 if c == top else np.exp(scores[i, c] - highest)
+            total += scores[i, c]
+        for c in range(scores.shape[1]):
+            scores[i, c] /= total
+        best[i] = top
+    return best

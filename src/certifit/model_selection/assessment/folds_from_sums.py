@@ -14,7 +14,7 @@ split is fitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,9 +26,10 @@ from certifit.model_selection.assessment.fold_loops import (
     RemovableMoments,
     fold_class_sums,
     fold_scores,
+    normalise_scores,
     scores_without_self,
 )
-from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
+from certifit.model_selection.assessment.held_out import AnswersOfFold, AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.plans import FoldSplits, SingleRows
 from certifit.rows import Array
 
@@ -39,7 +40,7 @@ class SumsTuning:
 
     largest_condition: float = 1e6  # of columns of unit length; beyond, normal equations lose too many digits
     agreement: float = 1e-9  # of answers with those of a split that was fitted, relative
-    rows_compared: int = 2_000  # of which a split is fitted, to see that both agree
+    rows_compared: int = 1_000  # of which a split is fitted, to see that both agree
     full_leverage: float = 1 - 1e-6  # a row that decides its own prediction
     smallest_gap: float = (
         1e-4  # between the variances kept and left, in the largest; below, a plane is not determined
@@ -66,7 +67,7 @@ def hold_out_by_sums(
             return None
         with np.errstate(all="ignore"):
             said = answer(problem, np.ascontiguousarray(X, dtype=np.float64), part, tuning)
-        if said is None or not all(_are_numbers(one.answers) for one in said):
+        if said is None or not _are_numbers(said):
             return None
         found += said
     return found
@@ -80,8 +81,11 @@ def _partitions(splits: Sequence[Split], n: int) -> Sequence[SingleRows | FoldSp
     return [None] if folds is None else folds.draws()
 
 
-def _are_numbers(answers: Mapping[str, Array]) -> bool:
-    return all(np.isfinite(values).all() for values in answers.values() if values.dtype.kind == "f")
+def _are_numbers(said: Sequence[UnseenAnswers]) -> bool:
+    first = said[0].answers
+    tables = [first.all_rows] if isinstance(first, AnswersOfFold) else [one.answers for one in said]
+    values = (values for table in tables for values in table.values())
+    return all(bool(np.isfinite(part).all()) for part in values if part.dtype.kind == "f")
 
 
 def _agrees(
@@ -200,7 +204,7 @@ def _gaussian_bayes(
     if settings.get("priors") is not None or "var_smoothing" not in settings or classes is None:
         return None
     smoothing = float(settings["var_smoothing"])
-    codes = np.searchsorted(classes, problem.y)
+    codes = problem.codes
     folds = np.zeros(len(X), dtype=np.intp) if isinstance(splits, SingleRows) else splits.folds[0]
     parts, means = _sums_about_class_means(X, folds, codes, len(classes), tuning.rows_compared)
     least = 2 if isinstance(splits, SingleRows) else 1
@@ -209,7 +213,7 @@ def _gaussian_bayes(
         return None
     if isinstance(splits, SingleRows):
         said = scores_without_self(X, codes, _class_moments(everything, means), smoothing)
-        return _answers(said, classes, [np.arange(len(codes))], len(codes) - 1)
+        return _answers(said, classes, [np.arange(len(codes))])
     left = DeviationSums(*(whole - part for whole, part in zip(everything, parts, strict=True)))
     if left.n.min() < least:
         return None
@@ -243,37 +247,31 @@ def _centres(X: Array, codes: Array, k: int) -> Array:
 
 
 def _class_moments(sums: DeviationSums, centres: Array) -> RemovableMoments:
-    """Return the moments of rows (k, d) from sums about centres near their means, and of all rows."""
-    apart = sums.z / sums.n[:, None]
+    """Return the moments of rows (..., k, d) from sums about centres near their means, and of all rows."""
+    n = sums.n[..., None]
+    apart = sums.z / n
     means, squares = centres + apart, np.maximum(sums.zz - sums.z * apart, 0.0)
-    grand = sums.n @ means / sums.n.sum()
-    return RemovableMoments(sums.n, means, squares, grand, squares.sum(axis=0) + sums.n @ (means - grand) ** 2)
+    grand = (n * means).sum(axis=-2) / n.sum(axis=-2)
+    spread = squares.sum(axis=-2) + (n * (means - grand[..., None, :]) ** 2).sum(axis=-2)
+    return RemovableMoments(sums.n, means, squares, grand, spread, np.argsort(-spread, axis=-1))
 
 
 def _parameters(left: DeviationSums, centres: Array, smoothing: float) -> tuple[Array, Array, Array]:
     """Return means, precisions (f, k, d) and constants (f, k) of the models that each leave out a fold."""
-    found = [_class_moments(DeviationSums(*part), centres) for part in zip(*left, strict=True)]
-    n = np.stack([one.n for one in found])
-    floor = smoothing * np.array([one.grand_squares.max() / one.n.sum() for one in found])
-    variance = np.stack([one.squares for one in found]) / n[:, :, None] + floor[:, None, None]
-    constant = np.log(n / n.sum(axis=1, keepdims=True)) - 0.5 * np.log(2 * np.pi * variance).sum(axis=2)
-    return np.stack([one.mean for one in found]), 1 / variance, constant
+    found = _class_moments(left, centres)
+    n, rows = found.n, found.n.sum(axis=1, keepdims=True)
+    floor = smoothing * found.grand_squares.max(axis=1, keepdims=True) / rows
+    variance = found.squares / n[:, :, None] + floor[:, :, None]
+    constant = np.log(n / rows) - 0.5 * np.log(2 * np.pi * variance).sum(axis=2)
+    return found.mean, 1 / variance, constant
 
 
-def _answers(scores: Array, classes: Array, tests: Sequence[Array], n_fitted: int = 0) -> list[UnseenAnswers]:
-    """Return classes and probabilities of tested rows from the scores of all (n, k); 0 stands for all other rows."""
-    by_class = np.ascontiguousarray(scores.T)
-    top, best = by_class[0].copy(), np.zeros(len(scores), dtype=np.intp)
-    for c in range(1, len(classes)):
-        best[by_class[c] > top] = c
-        np.maximum(top, by_class[c], out=top)
-    said = classes[best]
-    p = np.exp(by_class - top)
-    p = np.ascontiguousarray((p / p.sum(axis=0)).T)
-    return [
-        UnseenAnswers(test, n_fitted or len(said) - len(test), {"predict": said[test], "predict_proba": p[test]})
-        for test in tests
-    ]
+def _answers(scores: Array, classes: Array, tests: Sequence[Array]) -> list[UnseenAnswers]:
+    """Return classes and probabilities of the rows of folds from the scores of all (n, k), which become shares."""
+    answers = {"predict": classes[normalise_scores(scores)], "predict_proba": scores}
+    if len(tests) == 1:
+        return [UnseenAnswers(tests[0], len(scores) - 1, answers)]
+    return [UnseenAnswers(test, len(scores) - len(test), AnswersOfFold(answers, test)) for test in tests]
 
 
 # PCA --------------------------------------------------------------------------------------------------------------

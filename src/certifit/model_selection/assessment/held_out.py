@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,24 @@ class UnseenAnswers:
 
     test: Array  # (m,) their numbers
     n_fitted: int  # different rows that the model was fitted to
-    answers: dict[str, Array]  # by method, a row of answers for each
+    answers: Mapping[str, Array]  # by method, a row of answers for each
+
+
+@dataclass(frozen=True)
+class AnswersOfFold(Mapping[str, Array]):
+    """The answers for a fold's rows, taken when they are asked for out of the answers for all rows."""
+
+    all_rows: Mapping[str, Array]  # by method, for every row by the model that left out its fold
+    fold: Array  # (m,) numbers of the fold's rows
+
+    def __getitem__(self, method: str) -> Array:
+        return self.all_rows[method].take(self.fold, axis=0)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.all_rows)
+
+    def __len__(self) -> int:
+        return len(self.all_rows)
 
 
 @dataclass(frozen=True)
@@ -39,8 +57,18 @@ class AssessedProblem:
     weights: Array | None = None  # (n,) how much each row counts
     reconstructs: bool = False  # whether rows are encoded and decoded: there is no target then, and y is 0
 
+    @cached_property
+    def codes(self) -> Array:
+        """Return the number of each row's class (n,)."""
+        assert self.classes is not None
+        if len(self.classes) == 2:
+            return (self.y == self.classes[1]).astype(np.intp)
+        return np.searchsorted(self.classes, self.y)
+
     def hold_out(self, splits: Sequence[Split]) -> list[UnseenAnswers]:
         """Fit a copy for every split, and keep what it answers for the rows left out."""
+        if len(splits) == 1:
+            return [_fit_and_answer(self, splits[0], 0, 1)]
         jobs = (delayed(_fit_and_answer)(self, split, i, len(splits)) for i, split in enumerate(splits))
         return [*Parallel(n_jobs=self.n_jobs)(jobs)]
 
@@ -129,7 +157,7 @@ def _align(values: Array, fitted: Any, classes: Array, method: str) -> Array:
 
 
 def take_rows(X: Any, rows: Array) -> Any:
-    """Return rows of an array, a sparse matrix, a data frame or a list, as what it is.
+    """Return rows of an array, a sparse matrix, a data frame, an Arrow table or a list, as what it is.
 
     >>> take_rows(["a", "b", "c"], np.array([2, 0]))
     ['c', 'a']
@@ -138,4 +166,6 @@ def take_rows(X: Any, rows: Array) -> Any:
         return X.iloc[rows]
     if isinstance(X, list | tuple):
         return [X[i] for i in rows]
+    if hasattr(X, "column_names"):  # Arrow's own
+        return X.take(rows)
     return X[rows]

@@ -55,7 +55,7 @@ def binomial_claim(metric: str, rows: Array, confidence: float) -> IntervalClaim
     low, high = clopper_pearson(rows.sum(), len(rows), confidence)
     words = "tested rows are independent draws of what new rows are drawn from; exact for any number of rows"
     return IntervalClaim(
-        metric, float(rows.mean()), float(low), float(high), confidence, "binomial", words, rows
+        metric, float(rows.mean()), float(low), float(high), confidence, "binomial", words, rows, covers="at least"
     )  # fmt: skip
 
 
@@ -65,7 +65,10 @@ def betting_claim(metric: str, rows: Array, confidence: float, span: tuple[float
     low, high = betting_interval(np.clip((rows - floor) / width, 0, 1), confidence)
     words = "tested rows are independent draws of what new rows are drawn from; holds for any number of rows"
     ends = floor + width * low, floor + width * high
-    return IntervalClaim(metric, float(rows.mean()), *ends, confidence, "betting", words, rows, span=span)
+    mean = float(rows.mean())
+    return IntervalClaim(
+        metric, mean, *ends, confidence, "betting", words, rows, span=span, covers="at least"
+    )  # fmt: skip
 
 
 def symmetric_claim(claim: IntervalClaim) -> IntervalClaim:
@@ -92,12 +95,41 @@ def corrected_claim(
     """Return the claim for scores of J splits (J,) by the corrected resampled t."""
     words = (
         "scores of splits are about normal, and correlated as the share of rows that their tests take (Nadeau & "
-        "Bengio); for models fitted to as many rows as a split fits, which is a little fewer than all"
+        "Bengio); conservative: splits of the same rows count as one test of each row; for models fitted to as many "
+        "rows as a split fits, which is a little fewer than all"
     )
-    estimate, ends = float(np.mean(scores)), (np.nan, np.nan)
-    return symmetric_claim(
-        IntervalClaim(metric, estimate, *ends, confidence, "corrected t", words, scores, ratio=ratio, span=span)
+    claim = IntervalClaim(
+        metric, float(np.mean(scores)), np.nan, np.nan, confidence, "corrected t", words, scores,
+        ratio=ratio, span=span, covers="at least",
+    )  # fmt: skip
+    return symmetric_claim(claim)
+
+
+def log_scale_claim(metric: str, logs: Array, confidence: float) -> IntervalClaim:
+    """Return the claim for a score 1 - exp(u) from numbers of rows (n,) whose mean is u."""
+    words = (
+        "tested rows are independent draws and many: the logarithm of 1 less the score, a ratio of means over rows, "
+        "is about normal (linearised)"
     )
+    claim = IntervalClaim(metric, float(np.mean(logs)), np.nan, np.nan, confidence, "log scale", words, logs)
+    reach = symmetric_reach(claim)
+    score, low, high = (float(-np.expm1(claim.estimate + by)) for by in (0.0, reach, -reach))
+    return cautioned(replace(claim, estimate=score, low=low, high=high), logs)
+
+
+def cautioned(claim: IntervalClaim, rows: Array) -> IntervalClaim:
+    """Return a claim of one test (n,) that says so where the rows are too few for how skewed they are.
+
+    Means of n > 25 g² rows of skewness g are about normal (Cochran, Sampling techniques, 1977, section 2.15); fewer
+    than 100 rows do not tell their skewness.
+    """
+    apart = rows - rows.mean()
+    spread = float(np.mean(apart**2)) ** 1.5
+    skewness = float(np.mean(apart**3)) / spread if spread > 0 else 0.0
+    if len(rows) >= max(100, 25 * skewness**2):
+        return claim
+    words = f"; may cover less often than it says: {len(rows)} tested rows are few for a limit theorem"
+    return replace(claim, assumption=claim.assumption + words, covers="perhaps less")
 
 
 def percentile_claim(metric: str, estimate: float, drawn: Array, confidence: float) -> IntervalClaim:
@@ -112,4 +144,5 @@ def percentile_claim(metric: str, estimate: float, drawn: Array, confidence: flo
 def no_claim(metric: str, values: Array, confidence: float, why: str, estimate: float | None = None) -> IntervalClaim:
     """Return an estimate without an interval, and why there is none."""
     mean = float(np.mean(values)) if estimate is None else estimate
-    return IntervalClaim(metric, mean, np.nan, np.nan, confidence, "none", f"no interval: {why}", values)
+    words = f"no interval: {why}"
+    return IntervalClaim(metric, mean, np.nan, np.nan, confidence, "none", words, values, covers="")

@@ -6,7 +6,7 @@ are means over rows; all others are asked of scikit-learn's scorer, on answers t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,3 +156,42 @@ def _check_known(metric: Any, is_classifier: bool) -> None:
         raise DataError(
             got=f"a {type(metric).__name__} as a metric", wanted="a scorer's name, or (estimator, X, y) -> score"
         )
+
+
+# R² ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SquaredRows:
+    """R² of rows left out: 1 less a ratio of two means over rows, which limit theorems know once it is linearised.
+
+    The mean over folds of the R² of each is too low where folds have few rows, since a fold's own mean fits its
+    targets better than the mean of all does. One ratio over all tested rows is not. With M = Σ e² / Σ d² a row adds
+    (e² - M d²) / mean d² to it (Cochran, Sampling techniques, 1977, section 2.11).
+    """
+
+    errors: Array  # (m,) e², of what was answered
+    apart: Array  # (m,) d², of the mean target
+    weights: Array  # (m,)
+
+    @classmethod
+    def of(cls, y: Array, said: Array, weights: Array | None) -> SquaredRows | None:
+        """Measure rows with targets y (m,); None where all targets are the same, or all answers are right."""
+        w, y = np.ones(len(y)) if weights is None else weights, y.astype(np.float64)
+        found = cls((y - said) ** 2, (y - np.average(y, weights=w)) ** 2, w)
+        means = np.average(np.stack([found.errors, found.apart]), axis=1, weights=w)
+        return found if means.min() > 0 and np.isfinite(means).all() else None
+
+    def by_part(self, sizes: Sequence[int]) -> Array:
+        """Return a number of each part (J,), rows one after the other, whose weighted mean is R² of all rows."""
+        level = np.average(self.apart, weights=self.weights)
+        ratio = np.average(self.errors, weights=self.weights) / level
+        moved, ends = (self.errors - ratio * self.apart) / level, np.cumsum(sizes)[:-1]
+        parts = zip(np.split(moved, ends), np.split(self.weights, ends), strict=True)
+        return np.array([1 - ratio - np.average(part, weights=w) for part, w in parts])
+
+    def logs(self) -> Array:
+        """Return a number of each row (m,): their mean is log(1 - R²), and their spread that of its error."""
+        errors, apart = (np.average(part, weights=self.weights) for part in (self.errors, self.apart))
+        moved = self.errors / errors - self.apart / apart
+        return np.log(errors / apart) + self.weights / self.weights.mean() * moved

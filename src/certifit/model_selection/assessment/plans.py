@@ -106,7 +106,7 @@ class FoldSplits(Sequence[Split]):
         """Return the numbers of the rows of each fold, ascending, draw by draw."""
         found: list[Array] = []
         for folds in self.folds:
-            order = np.argsort(folds.astype(np.int16 if self.n_folds < 2**15 else np.intp), kind="stable")
+            order = np.argsort(_short(folds), kind="stable")
             found += np.split(order, np.cumsum(np.bincount(folds, minlength=self.n_folds))[:-1])
         return found
 
@@ -235,7 +235,7 @@ def _shuffled(problem: AssessedProblem, options: Mapping[str, Any], rng: np.rand
     if problem.groups is not None:
         return [*GroupShuffleSplit(**terms).split(places, groups=problem.groups)]
     if problem.classes is not None:
-        strata, _ = share_out(problem.y, PlanTuning.few_members)
+        strata, _ = share_out(problem.classes, problem.codes, PlanTuning.few_members)
         kinds = len(np.unique(strata))
         if 1 < kinds <= min(options["test_size"], 1 - options["test_size"]) * len(strata):
             return [*StratifiedShuffleSplit(**terms).split(places, strata)]
@@ -254,7 +254,7 @@ def draw_folds(
             wanted="at least one for each fold",
             fix=f"n_splits={members}, say." if members > 1 else "",
         )
-    strata, notes = (None, ()) if problem.classes is None else share_out(problem.y, n_splits)
+    strata, notes = (None, ()) if problem.classes is None else share_out(problem.classes, problem.codes, n_splits)
     draws = []
     for _ in range(n_repeats):
         if problem.groups is not None:
@@ -269,11 +269,15 @@ def _deal_out(strata: Array | None, n: int, n_splits: int, rng: np.random.Random
     """Return the fold of each row (n,): rows are shuffled, put stratum after stratum, and dealt out in turn."""
     order = rng.permutation(n)
     if strata is not None:
-        kinds = strata[order]
-        order = order[np.argsort(kinds.astype(np.int16) if kinds.max() < 2**15 else kinds, kind="stable")]
+        order = order[np.argsort(_short(strata[order]), kind="stable")]
     folds = np.empty(n, dtype=np.intp)
     folds[order] = np.arange(n) % n_splits
     return folds
+
+
+def _short(numbers: Array) -> Array:
+    """Return whole numbers from 0 in as few bytes as they need, which are sorted in as many passes."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max())))
 
 
 def _group_folds(groups: Array, n_splits: int, rng: np.random.RandomState) -> Array:
@@ -285,21 +289,21 @@ def _group_folds(groups: Array, n_splits: int, rng: np.random.RandomState) -> Ar
     return folds
 
 
-def share_out(y: Array, least: int) -> tuple[Array, tuple[str, ...]]:
+def share_out(classes: Array, codes: Array, least: int) -> tuple[Array, tuple[str, ...]]:
     """Return the stratum of each row (n,): its class, or one for all classes with fewer than `least` rows.
 
-    >>> strata, notes = share_out(np.array(list("aaaabbbbcd")), 3)
+    >>> strata, notes = share_out(np.array(list("abcd")), np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 3]), 3)
     >>> strata
     array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0])
     >>> notes
     ('classes with fewer than 3 rows are not in every fold: c, d',)
     """
-    names, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    counts = np.bincount(codes, minlength=len(classes))
     rare = counts < least
     if not rare.any():
         return codes, ()
     merged = int(np.argmax(counts)) if counts[rare].sum() < least else int(np.flatnonzero(rare)[0])
-    words = ", ".join(str(name) for name in names[rare][:10])
+    words = ", ".join(str(name) for name in classes[rare][:10])
     return np.where(rare[codes], merged, codes), (
         f"classes with fewer than {least} rows are not in every fold: {words}",
     )

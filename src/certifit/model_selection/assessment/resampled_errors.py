@@ -98,7 +98,9 @@ def _nested_claim(name: str, found: NestedScores, folds: int, confidence: float,
         f"rows are independent draws, and the mean over them is about normal; its error is measured by nested folds: "
         f"{inflation:.2f} times that of independent rows (Bates, Hastie & Tibshirani)"
     )
-    return normal_claim(name, found.rows, confidence, words, inflation, shift=estimate - float(found.rows.mean()))
+    return normal_claim(name, found.rows, confidence, words, inflation, shift=estimate - float(found.rows.mean()),
+        covers="at least" if inflation > 1 else "about",
+    )  # fmt: skip
 
 
 def score_rows(metric: RowMetric, problem: AssessedProblem, found: UnseenAnswers) -> Array:
@@ -134,7 +136,7 @@ def bootstrap_claim(
     )
     if not plus:
         words += "; for models fitted to 63 % of the rows, so rather too low a score"
-        return normal_claim(name, rows, confidence, words, inflation, span=span)
+        return normal_claim(name, rows, confidence, words, inflation, span=span, covers="at least")
     fitted = problem.fit()
     everything = np.arange(n)
     whole = UnseenAnswers(everything, n, problem.answers_of(fitted, everything))
@@ -150,7 +152,7 @@ def bootstrap_claim(
     widening = max(1.0, wanted / loss / share) if loss > 0 and share > 0 else 1.0
     return normal_claim(
         name, rows, confidence, words, inflation * widening,
-        scale=share, shift=estimate - share * left_out, span=span,
+        scale=share, shift=estimate - share * left_out, span=span, covers="at least",
     )  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 How often a replicate draws each row is a weight. Sums of products of columns over weighted rows are one product of
 matrices, weights (replicates, rows) times products (rows, pairs of columns), block by block: every replicate's
-normal equations come out of one pass. Models that do not follow from such sums are fitted to the rows drawn.
+normal equations come out of one pass. Weights are measured from 1 and rows in coordinates in which the fit to all is
+the origin, so that digits are spent on what a replicate changes. Models that do not follow from such sums are fitted
+to the rows drawn.
 
 Reference: Efron & Tibshirani, An introduction to the bootstrap (1993).
 """
@@ -28,9 +30,10 @@ from certifit.rows import Array
 class ReplicateTuning:
     """How work is cut."""
 
-    replicates_at_once: int = 512  # whose counts of all rows are held, a byte each
-    rows_of_block: int = 2048
+    counts_at_once: int = 128_000_000  # of rows by replicates, a byte each
+    rows_of_block: int = 512  # fewer are summed in short numbers
     largest_condition: float = 1e6  # of columns of unit length; beyond, normal equations lose too many digits
+    short_numbers: float = 0.1  # moves of sums of products, in the sums, up to which these need half as many digits
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,7 +175,9 @@ def drawn_counts(n: int, seed: int, n_replicates: int, at_once: int) -> Iterator
     keys = replicate_keys(seed, n_replicates)
     for first in range(0, n_replicates, at_once):
         part = keys[first : first + at_once]
-        counts = np.zeros((len(part), n), dtype=np.uint8)  # a row is drawn more than 255 times once in 10⁵⁰⁰ draws
+        # Written once in order, so that draws at random find the pages. More than 255 draws of a row happen once in
+        # 10⁵⁰⁰.
+        counts = np.full((len(part), n), 0, dtype=np.uint8)
         for key, row in zip(part, counts, strict=True):
             # Hashes are meant to overflow; only loops that are not compiled would say so.
             with np.errstate(over="ignore"):
@@ -192,57 +197,101 @@ def replicates_by_sums(
 
     `draws` are the seed and the number of replicates, B.
     """
-    n, d = X.shape
-    shift, level = (X.mean(axis=0), float(y.mean())) if centred else (np.zeros(d), 0.0)
-    columns = np.vstack([(X - shift).T, y - level, np.ones(n)])
-    pairs = np.triu_indices(d + 2)
-    found = np.empty((draws[1], d + centred))
-    for first, counts in drawn_counts(n, *draws, tuning.replicates_at_once):
-        sums = np.zeros((len(counts), len(pairs[0])))
-        for start in range(0, n, tuning.rows_of_block):
-            block = slice(start, start + tuning.rows_of_block)
-            sums += counts[:, block].astype(np.float64) @ _products(columns[:, block]).T
-        square = np.empty((len(counts), d + 2, d + 2))
-        square[:, pairs[0], pairs[1]] = square[:, pairs[1], pairs[0]] = sums
-        part = _solve(square, alpha, centred, tuning)
-        if part is None:
+    whole = _all_rows(X, y, alpha, centred, tuning)
+    if whole is None:
+        return None
+    found = np.empty((draws[1], X.shape[1] + centred))
+    for first, counts in drawn_counts(len(X), *draws, max(16, tuning.counts_at_once // len(X))):
+        moved = _moved(whole, counts, tuning)
+        if moved is None:
             return None
-        slopes, heights = part
-        found[first : first + len(counts), :d] = slopes
-        if centred:
-            found[first : first + len(counts), d] = level + heights - slopes @ shift
+        found[first : first + len(counts)] = whole.coefficients(moved)
     return found
+
+
+@dataclass(frozen=True)
+class WhitenedRows:
+    """All rows in coordinates in which their columns are orthogonal, and their fit: a replicate moves it a little.
+
+    With weights w, the moved fit solves (A'A + P + A'(w - 1)A) step = A'(w - 1)r, r what the fit to all rows leaves.
+    """
+
+    columns: Array  # (p, n) of squared length n, and ones where there is an intercept
+    axes: Array  # (d, d) the columns of X, less their means, times this
+    penalty: Array  # (p, p) P
+    fit: Array  # (p,) to all rows
+    left: Array  # (n,) r
+    centre: tuple[Array, float] | None  # of X and y; None without an intercept
+
+    def coefficients(self, moved: Array) -> Array:
+        """Return slopes, and the intercept, of fits in these coordinates (b, p)."""
+        d = len(self.axes)
+        slopes = moved[:, :d] @ self.axes.T
+        if self.centre is None:
+            return slopes
+        return np.column_stack([slopes, self.centre[1] + moved[:, d] - slopes @ self.centre[0]])
+
+    def are_many(self, most: float) -> bool:
+        """Say whether no few rows decide: the fourth powers of lengths say how far sums of products can move."""
+        lengths = np.einsum("pn,pn->n", self.columns, self.columns)
+        return bool(np.sqrt(lengths @ lengths) <= most * len(lengths))
+
+
+def _all_rows(X: Array, y: Array, alpha: float, centred: bool, tuning: ReplicateTuning) -> WhitenedRows | None:
+    n, d = X.shape
+    centre = (X.mean(axis=0), float(y.mean())) if centred else None
+    Z, target = (X - centre[0], y - centre[1]) if centre else (X, y)
+    gram = Z.T @ Z / n
+    lengths = np.sqrt(np.diag(gram))
+    if not np.isfinite(gram).all() or not lengths.all():
+        return None
+    scaled = gram / np.outer(lengths, lengths)
+    ends = np.linalg.eigvalsh(scaled)
+    if not ends[-1] <= tuning.largest_condition * ends[0]:
+        return None
+    axes = np.linalg.inv(np.linalg.cholesky(scaled)).T / lengths[:, None]
+    columns = np.ones((d + centred, n))
+    np.matmul(axes.T, Z.T, out=columns[:d])
+    penalty = np.zeros((len(columns), len(columns)))
+    penalty[:d, :d] = alpha * axes.T @ axes
+    fit = np.linalg.solve(columns @ columns.T + penalty, columns @ target)
+    return WhitenedRows(columns, axes, penalty, fit, target - fit @ columns, centre)
+
+
+def _moved(whole: WhitenedRows, counts: Array, tuning: ReplicateTuning) -> Array | None:
+    """Return the fits of replicates (b, p) that draw rows so many times (b, n), or None where one is not determined.
+
+    Where no few rows decide, half as many digits do for the sums of products: what they lack is a share of a step
+    that is small itself, since weights are measured from 1.
+    """
+    width, n = whole.columns.shape
+    kind: Any = np.float32 if whole.are_many(tuning.short_numbers) else np.float64
+    pairs = np.triu_indices(width)
+    sums, slopes = np.zeros((len(counts), len(pairs[0]))), np.zeros((len(counts), width))
+    for start in range(0, n, tuning.rows_of_block):
+        block = slice(start, start + tuning.rows_of_block)
+        columns, weights = whole.columns[:, block], counts[:, block] - 1.0
+        slopes += ((columns * whole.left[block]) @ weights.T).T
+        sums += weights.astype(kind) @ _products(columns.astype(kind)).T
+    square = np.empty((len(counts), width, width))
+    square[:, pairs[0], pairs[1]] = square[:, pairs[1], pairs[0]] = sums
+    square += whole.columns @ whole.columns.T + whole.penalty
+    ends = np.linalg.eigvalsh(square)
+    if not (ends[:, -1] <= tuning.largest_condition * ends[:, 0]).all():
+        return None
+    slopes += whole.columns @ whole.left - whole.penalty @ whole.fit
+    return whole.fit + np.linalg.solve(square, slopes[:, :, None])[:, :, 0]
 
 
 def _products(columns: Array) -> Array:
     """Return the products of all pairs of columns (p, m), a line for each pair (p (p + 1) / 2, m)."""
     width, m = columns.shape
-    out = np.empty((width * (width + 1) // 2, m))
+    out = np.empty((width * (width + 1) // 2, m), dtype=columns.dtype)
     end = 0
     for j in range(width):
         np.multiply(columns[j], columns[j:], out=out[end : end + width - j])
         end += width - j
     return out
-
-
-def _solve(square: Array, alpha: float, centred: bool, tuning: ReplicateTuning) -> tuple[Array, Array] | None:
-    """Return slopes (b, d) and heights at the shift (b,) from sums of products (b, d + 2, d + 2)."""
-    d = square.shape[1] - 2
-    n = square[:, -1, -1]
-    mean, height = np.zeros((len(square), d)), np.zeros(len(square))
-    if centred:
-        mean, height = square[:, :d, -1] / n[:, None], square[:, d, -1] / n
-    gram = square[:, :d, :d] - n[:, None, None] * mean[:, :, None] * mean[:, None, :] + alpha * np.eye(d)
-    cross = square[:, :d, d] - (n * height)[:, None] * mean
-    lengths = np.sqrt(np.einsum("bii->bi", gram))
-    if not np.isfinite(gram).all() or not lengths.all():
-        return None
-    scaled = gram / (lengths[:, :, None] * lengths[:, None, :])
-    ends = np.linalg.eigvalsh(scaled)
-    if (ends[:, -1] > tuning.largest_condition * ends[:, 0]).any():
-        return None
-    slopes = np.linalg.solve(scaled, (cross / lengths)[:, :, None])[:, :, 0] / lengths
-    return slopes, height - np.einsum("bd,bd->b", slopes, mean)
 
 
 def _refitted(estimator: Any, X: Any, y: Array, seed: int, n_replicates: int) -> Array:

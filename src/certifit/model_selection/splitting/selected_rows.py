@@ -76,7 +76,7 @@ class SelectedRows(Rows):
         cut = (self.selection.cut(block) for block in self.rows)
         return (block for block in cut if len(block.w))
 
-    def sum(self, f: Callable[[Block], S]) -> S:
+    def _sum(self, f: Callable[[Block], S]) -> S:
         return self.rows.sum(partial(_sum_kept, f, self.selection)).value
 
     def each(self, f: Callable[[Block], R]) -> list[R]:

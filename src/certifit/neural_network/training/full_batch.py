@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -11,6 +12,7 @@ from scipy.optimize import OptimizeResult, minimize
 from certifit.core.loop import Mark, Step
 from certifit.core.watch import Watch
 from certifit.exceptions import NotANumberError
+from certifit.files.checkpoint import Checkpoint
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
 from certifit.neural_network.training.slopes import NetworkRows, full_slopes
@@ -52,8 +54,50 @@ class PenalisedLoss:
         return value, gradient
 
 
+class RecordedLoss(PenalisedLoss):
+    """The same, with every answer in a checkpoint: after the program was killed they are given again from there.
+
+    L-BFGS keeps its steps to itself, but they follow from the answers it gets, to the last bit. Should it ask for
+    another point than on record (another SciPy, say), the rest of the record is dropped.
+    """
+
+    def __init__(self, measure: PenalisedLoss, checkpoint: Checkpoint, start: Array) -> None:
+        super().__init__(measure.network, measure.loss, measure.rows, measure.alpha)
+        self.checkpoint, self.start, self.asked = checkpoint, start, 0
+        self.marks: list[int] = []  # checksums of the points that were asked for
+        self.values: list[float] = []
+        self.gradients: list[Array] = []
+        found = checkpoint.read()
+        if found is not None:
+            _, kept = found
+            self.start = kept["start"]
+            self.marks, self.values = kept["marks"].tolist(), kept["values"].tolist()
+            self.gradients = [*kept["gradients"]]
+
+    def __call__(self, params: Array) -> tuple[float, Array]:
+        k, mark = self.asked, crc32(params.tobytes())
+        self.asked += 1
+        if k < len(self.marks) and self.marks[k] == mark:
+            self.last = params.copy(), self.values[k], self.gradients[k].copy()
+            return self.values[k], self.gradients[k].copy()
+        del self.marks[k:], self.values[k:], self.gradients[k:]
+        value, gradient = super().__call__(params)
+        self.marks.append(mark)
+        self.values.append(value)
+        self.gradients.append(gradient.copy())
+        if self.checkpoint.due:
+            self.write()
+        return value, gradient
+
+    def write(self) -> None:
+        gradients = np.array(self.gradients).reshape(len(self.marks), len(self.start))
+        arrays = {"start": self.start, "marks": np.array(self.marks, np.int64), "values": np.array(self.values)}
+        self.checkpoint.write({}, {**arrays, "gradients": gradients})
+
+
 def minimise(measure: PenalisedLoss, start: Array, limits: FullBatchLimits, watch: Watch) -> FullBatchEnd:
     """Minimise from `start` until the gradient is small; the parameters returned are those of the last pass."""
+    start = measure.start if isinstance(measure, RecordedLoss) else start
     passes = LBFGSPasses(measure, start, limits.tol, watch)
     value, _ = passes.measured(start)
     if not np.isfinite(value):
@@ -71,6 +115,8 @@ def minimise(measure: PenalisedLoss, start: Array, limits: FullBatchLimits, watc
         minimize(passes.measured, start, jac=True, method="L-BFGS-B", callback=passes.accept, options=options)
         if passes.begun:  # a line search that found nothing better
             passes.end(passes.now, passes.history[-1].objective)
+    if isinstance(measure, RecordedLoss):
+        measure.write()  # proving what was reached takes a while too
     return FullBatchEnd(passes.now, len(passes.history) - 1, tuple(passes.history))
 
 

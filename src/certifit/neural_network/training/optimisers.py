@@ -54,6 +54,15 @@ class OptimiserRules(NamedTuple):
     clip: float = math.inf  # largest norm of a minibatch's slopes
 
 
+class ParameterGroup(NamedTuple):
+    """Parameters that lie side by side and are treated alike."""
+
+    start: int
+    end: int
+    penalised: bool
+    factor: float = 1.0  # of the rate
+
+
 @dataclass(frozen=True)
 class ScheduleTuning:
     """The shapes of schedules, as shares of all epochs."""
@@ -95,6 +104,10 @@ class Optimiser:
 
     def __init__(self, rules: OptimiserRules, params: Array, n_weights: int, state: OptimiserState) -> None:
         self.rules, self.params, self.n_weights = rules, params, n_weights
+        self.groups: tuple[ParameterGroup, ...] = (
+            ParameterGroup(0, n_weights, True),
+            ParameterGroup(n_weights, len(params), False),
+        )
         self.mean, self.square = state.mean.copy(), state.square.copy()
         self.steps, self.rows, self.epochs, self.rate, self.seed = (
             state.steps, state.rows, state.epochs, state.rate, state.seed,
@@ -118,13 +131,13 @@ class Optimiser:
     def step(self, slopes: Array, weight: float, factor: float) -> None:
         """Move by the slopes of a minibatch of this weight, at `factor` times the rate; long slopes are shortened."""
         self.steps += 1
-        rules, rate = self.rules, factor * self.rate
+        rules = self.rules
         if rules.clip < math.inf:
             norm = float(np.linalg.norm(slopes))
             slopes *= slopes.dtype.type(min(1.0, rules.clip / norm) if norm > 0 else 1.0)
-        border = self.n_weights
-        # The weights, which are penalised, and then the biases, which are not.
-        for place, alpha in ((slice(None, border), rules.alpha), (slice(border, None), 0.0)):
+        for group in self.groups:
+            place, alpha = slice(group.start, group.end), rules.alpha if group.penalised else 0.0
+            rate = factor * self.rate * group.factor
             params, slope, mean = self.params[place], slopes[place], self.mean[place]
             if rules.solver == "sgd":
                 momentum_step(
@@ -132,7 +145,7 @@ class Optimiser:
                 )
                 continue
             corrected = rate * math.sqrt(1 - rules.beta_2**self.steps) / (1 - rules.beta_1**self.steps)
-            ridge, decay = (alpha / weight, 0.0) if rules.solver == "adam" else (0.0, rate * alpha)
+            ridge, decay = (alpha / weight, 0.0) if rules.solver == "adam" else (0.0, factor * self.rate * alpha)
             rates = AdamRates(corrected, rules.beta_1, rules.beta_2, rules.epsilon, ridge, decay)
             adam_step(params, slope, mean, self.square[place], rates)
 

@@ -7,10 +7,11 @@ of the file decides the type of each column. The words for a missing entry are t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 import pyarrow.csv
@@ -38,7 +39,10 @@ class CsvFile(Table):
         with explain_read_errors(self.stamps, self._explain):
             self.separator = _find_separator(path)
         with self._open({}) as reader:
-            self.header = reader.schema.names
+            try:
+                self.header = reader.schema.names
+            except UnicodeDecodeError:
+                self._refuse_encoding("column names")
             # A column without values in the first block is taken for numbers.
             kinds = [pa.float64() if pa.types.is_null(kind) else kind for kind in reader.schema.types]
         self.schema = pa.schema(list(zip(self.header, kinds, strict=True)))
@@ -50,7 +54,7 @@ class CsvFile(Table):
 
     def whole(self) -> Any:
         """Return all columns and rows as an Arrow table in memory."""
-        twice = sorted({name for name in self.header if self.header.count(name) > 1})
+        twice = sorted(name for name, times in Counter(self.header).items() if times > 1)
         if twice:
             raise DataError(got=f"columns with the same name: {twice}", wanted="a different name for each column")
         self._refuse_bytes(dict.fromkeys(self.header))
@@ -63,11 +67,14 @@ class CsvFile(Table):
         """Refuse columns that Arrow reads as bytes because they are not UTF-8."""
         for name in types:
             if pa.types.is_binary(self.schema.field(name).type):
-                raise DataError(
-                    got=f"column {name!r} of {str(self.path)!r} with bytes that are not UTF-8 text",
-                    wanted="a CSV file in UTF-8",
-                    fix="Save it as UTF-8, for instance: iconv -f latin1 -t utf-8 old.csv > new.csv",
-                )
+                self._refuse_encoding(f"column {name!r}")
+
+    def _refuse_encoding(self, what: str) -> NoReturn:
+        raise DataError(
+            got=f"{what} of {str(self.path)!r} with bytes that are not UTF-8 text",
+            wanted="a CSV file in UTF-8",
+            fix="Save it as UTF-8, for instance: iconv -f latin1 -t utf-8 old.csv > new.csv",
+        )
 
     def _read(self, types: Types, rows: int) -> Batches:
         # `rows` is not used: the parser reads so many bytes at a time.

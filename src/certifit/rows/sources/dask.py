@@ -87,7 +87,7 @@ class DaskRows(Rows):
         for part in self.parts:
             yield from compute_tasks(delayed(_each)(_same_block, shared_task(self.layout), *part))[0]
 
-    def sum(self, f: Callable[[Block], S]) -> S:
+    def _sum(self, f: Callable[[Block], S]) -> S:
         return compute_tasks(tree_sum(self._tasks(_sum, f)))[0]
 
     def each(self, f: Callable[[Block], R]) -> list[R]:

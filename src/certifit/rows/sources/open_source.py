@@ -20,7 +20,7 @@ from certifit.rows.sources.parquet import ParquetFiles
 from certifit.rows.sources.table import JoinedTables, Source, Table
 
 PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
 
 
 def open_source(X: Any) -> Source | None:

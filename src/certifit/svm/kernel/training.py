@@ -29,6 +29,7 @@ from certifit.core.watch import Watch
 from certifit.optimise.working_sets import RoundLimits, RoundTuning
 from certifit.rows import Array
 from certifit.rows.block import Matrix
+from certifit.rows.kept_passes import kept
 from certifit.svm.joint_kernel.joint_smo import JointSmoTuning
 from certifit.svm.kernel import smo
 from certifit.svm.kernel.expansion import KernelValueTuning, expansion
@@ -205,10 +206,11 @@ def train_each(task: TrainingTask, data: TrainingRows, machines: Sequence[checke
         for machine, dual in zip(machines, duals, strict=True):
             if gram is None or len(machine.rows) < len(data.y):  # else all rows again, and their kernel values
                 gram = task.gram(data, machine.rows, machine.C)
-                kept = kernel_rows(gram, task.cache_size)
+                values = kernel_rows(gram, task.cache_size)
             check = partial(_check, data, machine, dual, gram.lengths())
             watch.attributes = lambda point, check=check: task.attributes(collect([*done, check(point)]))
-            found = smo.solve(dual, kept, task.limits(gram), total, task.tuning.smo, task.tuning.rounds)
+            solve = partial(smo.solve, dual, values, task.limits(gram), total, task.tuning.smo, task.tuning.rounds)
+            found = kept(("machine", len(done)), solve)
             total.end_machine(found)
             done.append(check(found.params, found))
     return collect(done)

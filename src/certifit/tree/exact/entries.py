@@ -50,6 +50,13 @@ class NodeToSplit(NamedTuple):
     key: Any  # int64: random bits of this node
 
 
+class NodeCentre(NamedTuple):
+    """What sums of amounts are scored about: the mean of the node, in units of the sums for one of weight."""
+
+    whole: Array  # (c,) int64: its next whole number
+    part: Array  # (c,) float64: the rest
+
+
 class Split(NamedTuple):
     """The best split of a node; `column` is -1 where there is none."""
 

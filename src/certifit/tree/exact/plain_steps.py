@@ -12,7 +12,7 @@ import numpy as np
 
 from certifit.numerics.compiled.random_bits import random_bits_of_pairs
 from certifit.rows import Array
-from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules
+from certifit.tree.exact.entries import NodeCentre, NodeToSplit, SortedTable, Split, SplitRules
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
 from certifit.tree.exact.split_loops import POSITIVE, QUADRATIC
 
@@ -69,12 +69,12 @@ def best_split(table: SortedTable, rules: SplitRules, columns: Array, node: Node
     rest = node.weight - weight
     allowed &= (weight >= rules.leaf_weight) & (rest >= rules.leaf_weight)
     others = [int(total) - s for total, s in zip(node.total, sums, strict=True)]
-    both = weight.astype(np.float64), rest.astype(np.float64)
     if node.limits[0] > -np.inf or node.limits[1] < np.inf or table.monotone[columns].any():
-        allowed &= _keeps_order(table.monotone[columns], node, sums[-1], others[-1], both)
+        allowed &= _keeps_order(table.monotone[columns], node, sums[-1], others[-1], (weight, rest))
     score = np.full(allowed.shape, -np.inf)
-    score[allowed] = _side_score(rules.score, [s[allowed] for s in sums], both[0][allowed])
-    score[allowed] += _side_score(rules.score, [s[allowed] for s in others], both[1][allowed])
+    centre = _node_centre(table, node)
+    score[allowed] = _side_score(rules.score, [s[allowed] for s in sums], weight[allowed], centre)
+    score[allowed] += _side_score(rules.score, [s[allowed] for s in others], rest[allowed], centre)
     c, side, i = np.unravel_index(int(np.argmax(score)), score.shape)
     if score[c, side, i] == -np.inf:
         return NO_SPLIT
@@ -121,19 +121,29 @@ def _drawn_thresholds(
     return drawn, between
 
 
-def _side_score(score: int, sums: list[Array], weight: Array) -> Array:
+def _node_centre(table: SortedTable, node: NodeToSplit) -> NodeCentre:
+    """The mean amounts of a node; of classes 0, whose sums are scored as they are."""
+    total, weight = node.total, node.weight
+    if not table.moments.shape[1]:
+        return NodeCentre(np.zeros(len(total), np.int64), np.zeros(len(total)))
+    whole = np.rint(total / float(weight)).astype(np.int64)
+    return NodeCentre(whole, (total - whole * weight) / float(weight))
+
+
+def _side_score(score: int, sums: list[Array], weight: Array, centre: NodeCentre) -> Array:
     """The scores of children: the larger, the purer."""
-    found = np.zeros(len(weight))
-    for amount in sums:
-        s = amount.astype(np.float64)
+    found, heavy = np.zeros(len(weight)), weight.astype(np.float64)
+    for amount, whole, part in zip(sums, *centre, strict=True):
         if score == QUADRATIC:
+            s = (amount - whole * weight).astype(np.float64) - part * heavy
             found += s * s
             continue
+        s = amount.astype(np.float64)
         full = s > 0
-        found[full] += s[full] * np.asarray(_logarithms(s[full] / weight[full]), np.float64)
+        found[full] += s[full] * np.asarray(_logarithms(s[full] / heavy[full]), np.float64)
         if score == POSITIVE:
             found[~full] = -np.inf
-    return found / weight if score == QUADRATIC else found
+    return found / heavy if score == QUADRATIC else found
 
 
 def _keeps_order(
@@ -147,10 +157,10 @@ def _keeps_order(
     return ordered & (low <= a) & (a <= high) & (low <= b) & (b <= high)
 
 
-def node_score(_table: SortedTable, rules: SplitRules, node: NodeToSplit, *_: None) -> float:
+def node_score(table: SortedTable, rules: SplitRules, node: NodeToSplit, *_: None) -> float:
     """Return the score of a node that is not split."""
     sums = [np.array([total]) for total in node.total]
-    return float(_side_score(rules.score, sums, np.array([float(node.weight)]))[0])
+    return float(_side_score(rules.score, sums, np.array([node.weight]), _node_centre(table, node))[0])
 
 
 def mark_sides(table: SortedTable, _rules: SplitRules, split: Split, node: NodeToSplit, *_: None) -> int:

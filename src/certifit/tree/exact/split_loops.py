@@ -1,8 +1,9 @@
 """The compiled loops of exact trees: the best split of a node along presorted columns, and its rows put in two parts.
 
 A node is a run [start, end) of every column's entries. What rows add up to are whole numbers (`target_sums`), so sums
-are exact: mirrored splits tie to the last bit, and nothing depends on the order in which rows are added. Of equal
-splits the one of the lowest column wins, then the one of the lowest threshold.
+are exact: mirrored splits tie to the last bit, and nothing depends on the order in which rows are added. Amounts are
+scored about the mean of their node, so that a node far from the others has all its digits. Of equal splits the one of
+the lowest column wins, then the one of the lowest threshold.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numba import njit
 from certifit.numerics.compiled.compiling import called_by_loops
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.tree.exact.category_loops import _arrange_categories
-from certifit.tree.exact.entries import Split, _add_row, _rank_of, _row_of, _threshold_between
+from certifit.tree.exact.entries import NodeCentre, Split, _add_row, _rank_of, _row_of, _threshold_between
 from certifit.tree.exact.median_loops import _best_median_split, _median_score
 
 # Σ S²/W; Σ S log(S/W); the same where every S must be above 0; -Σ w |y - median|
@@ -24,21 +25,31 @@ QUADRATIC, LOGARITHMIC, POSITIVE, ABSOLUTE = 0, 1, 2, 3
 
 # Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
 @njit(cache=True, nogil=True, inline="always")
-def _side_score(score, sums, weight):
+def _side_score(score, sums, weight, centre):
     """Return the score of one child: the larger, the purer."""
-    found = 0.0
+    found, heavy = 0.0, float(weight)
     if score == QUADRATIC:
         for c in range(len(sums)):
-            s = float(sums[c])
+            s = float(sums[c] - centre.whole[c] * weight) - centre.part[c] * heavy
             found += s * s
-        return found / weight
+        return found / heavy
     for c in range(len(sums)):
         s = float(sums[c])
         if s > 0:
-            found += s * math.log(s / weight)
+            found += s * math.log(s / heavy)
         elif score == POSITIVE:
             return -np.inf
     return found
+
+
+@called_by_loops
+def _node_centre(moments, total, weight):
+    """Return the mean amounts of a node; of classes 0, whose sums are scored as they are."""
+    whole, part = np.zeros(len(total), np.int64), np.zeros(len(total))
+    for c in range(moments.shape[1]):
+        whole[c] = np.int64(np.rint(float(total[c]) / float(weight)))
+        part[c] = float(total[c] - whole[c] * weight) / float(weight)
+    return NodeCentre(whole, part)
 
 
 @called_by_loops
@@ -81,6 +92,7 @@ def _best_along(table, rules, j, node, order):
         return none
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
     left, right = np.zeros_like(total), np.zeros_like(total)
+    centre = _node_centre(moments, total, weight)
     weights = np.zeros(2)
     constrained = limits[0] > -np.inf or limits[1] < np.inf or table.monotone[j] != 0
     drawn, chosen = np.inf, -1
@@ -120,9 +132,9 @@ def _best_along(table, rules, j, node, order):
                 continue
             for c in range(len(total)):
                 right[c] = total[c] - left[c]
-            weights[0], weights[1] = float(w), float(weight - w)
-            found = _side_score(score, left, weights[0]) + _side_score(score, right, weights[1])
+            found = _side_score(score, left, w, centre) + _side_score(score, right, weight - w, centre)
             if found > best:
+                weights[0], weights[1] = float(w), float(weight - w)
                 if constrained and _breaks_monotony(table.monotone[j], rules, left, right, weights, limits):
                     continue
                 best, position, missing_left = found, i + 1 - start, side == 1
@@ -203,7 +215,7 @@ def _best_split(table, rules, columns, node, medians, categories):
 def _node_score(table, rules, node, medians):
     """Return the score of a node that is not split; its targets are ranked where medians are asked for."""
     if medians is None:
-        return _side_score(rules.score, node.total, float(node.weight))
+        return _side_score(rules.score, node.total, node.weight, _node_centre(table.moments, node.total, node.weight))
     return _median_score(table, medians, node.start, node.end)
 
 

@@ -2,7 +2,7 @@
 
 A class is a channel that a row's weight enters. An amount is w (y - mean) in units of a power of 2, so small that the
 sum of all sizes just fits 62 bits. Weights that are whole numbers stay as they are; others are counted in units of
-about 2⁻⁵³ of their sum, and none becomes 0.
+about 2⁻⁶¹ of their sum, and none becomes 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def amount_sums(y: Array, w: Array, centred: bool) -> TargetSums:
     """Those of amounts y (n, c), as distances from their means if `centred`."""
     weight, weight_unit = _whole_weights(w)
     shift = np.average(y, axis=0, weights=w) if centred else np.zeros(y.shape[1])
-    sizes = w[:, None] * (y - shift)
+    # About the weights that are counted: amounts that are equal then have sums in proportion to their weights.
+    sizes = (weight * weight_unit)[:, None] * (y - shift)
     largest = float(np.abs(sizes).sum(axis=0).max())
     unit = 2.0 ** (math.frexp(largest)[1] - 61) if largest > 0 else 1.0
     none = np.empty((len(y), 0), np.int32)
@@ -69,5 +70,5 @@ def _whole_weights(w: Array) -> tuple[Array, float]:
     total = float(w.sum())
     if total < 2.0**53 and (w == np.rint(w)).all():
         return w.astype(np.int64), 1.0
-    unit = 2.0 ** (math.frexp(total)[1] - 52)
+    unit = 2.0 ** (math.frexp(total)[1] - 60)
     return np.maximum(np.rint(w / unit), 1).astype(np.int64), unit

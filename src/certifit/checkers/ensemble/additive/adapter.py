@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.ensemble.additive.dual_point import CLAIM, AdditiveClaim, PlainShape, certify_additive
+from certifit.checkers.ensemble.additive.dual_point import (
+    CLAIM,
+    CLAIM_OF_PAIRS,
+    AdditiveClaim,
+    PlainShape,
+    certify_additive,
+)
+from certifit.checkers.ensemble.additive.pair_boxes import asked_pairs, plain_pair, wrong_pairs
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.linear_model.several_targets import joint_certificate
 from certifit.core import Certificate
@@ -43,15 +50,19 @@ def _against_others(label: int, y: Array | None, w: Array) -> tuple[Array | None
 
 def _claims_of_classes(model: Any, k: int) -> list[AdditiveClaim]:
     """What a model of several classes says of each of them."""
-    names = ("shape_functions_", "intercept_", "alpha_")
-    parts = [getattr(model, name) for name in names]
-    if any(np.ndim(part) == 0 or len(part) != k for part in parts[1:]) or len(parts[0]) != k:
+    names = ("shape_functions_", "intercept_", "alpha_", "pair_functions_")
+    parts = [getattr(model, name) for name in names[:3]]
+    parts.append(getattr(model, "pair_functions_", [()] * k))
+    if any(np.ndim(part) == 0 or len(part) != k for part in parts[1:3]) or not len(parts[0]) == len(parts[3]) == k:
         raise DataError(got=f"an additive model that is not of {k} classes", wanted="functions for each of classes_")
     if model.monotonic_cst is not None:
         raise DataError(got=f"monotonic_cst with {k} classes", wanted="two classes")
     found = []
     for one in zip(*parts, strict=True):
-        settings = {name: getattr(model, name) for name in ("alpha", "monotonic_cst", "n_features_in_")}
+        settings = {
+            name: getattr(model, name) for name in ("alpha", "monotonic_cst", "interactions", "n_features_in_")
+        }
+        settings["feature_names_in_"] = getattr(model, "feature_names_in_", None)
         found.append(additive_claim(SimpleNamespace(**settings, **dict(zip(names, one, strict=True)))))
     return found
 
@@ -59,7 +70,8 @@ def _claims_of_classes(model: Any, k: int) -> list[AdditiveClaim]:
 def joint_of_classes(found: list[Certificate]) -> Certificate:
     """One certificate of all classes, each against the others: objectives and bounds are added."""
     joint = joint_certificate(found)
-    return replace(joint, claim=f"{CLAIM}, for each of {len(found)} classes against the others")
+    claim = CLAIM_OF_PAIRS if any(one.claim == CLAIM_OF_PAIRS for one in found) else CLAIM
+    return replace(joint, claim=f"{claim}, for each of {len(found)} classes against the others")
 
 
 def additive_claim(model: Any) -> AdditiveClaim:
@@ -78,7 +90,12 @@ def additive_claim(model: Any) -> AdditiveClaim:
     solved = alpha if model.alpha == "auto" else float(model.alpha)
     plain = [_plain_shape(shape, int(way)) for shape, way in zip(model.shape_functions_, directions, strict=True)]
     shapes, counts = tuple(shape for shape, _ in plain), tuple(count for _, count in plain)
-    return AdditiveClaim(shapes, counts, float(intercept), getattr(model, "loss", "log_loss"), solved, alpha)
+    pairs = tuple(plain_pair(term, d) for term in getattr(model, "pair_functions_", ()))
+    asked = asked_pairs(getattr(model, "interactions", 0), d, getattr(model, "feature_names_in_", None))
+    return AdditiveClaim(
+        shapes, counts, float(intercept), getattr(model, "loss", "log_loss"), solved, alpha, pairs,
+        wrong_pairs(pairs, asked, directions),
+    )  # fmt: skip
 
 
 def _plain_shape(shape: Any, direction: int) -> tuple[PlainShape, Array]:

@@ -5,7 +5,8 @@
 A function is a sum of steps, so its total variation is the sum of their sizes, and the dual asks for u with Σ s u = 0
 whose sums over the rows above every threshold are at most α: τ u for any balanced u, τ = min(1, α / largest sum).
 The optimum is then at least -Σ s φ*(τ u) (Fenchel). Where a column may only rise, steps down do not exist, and only
-sums that ask for a step up count. Rows that lack a value are a level next to the lowest.
+sums that ask for a step up count. Rows that lack a value are a level next to the lowest. Terms of pairs of columns
+are sums of boxes, whose sums of u are held to α like those of steps (`pair_boxes`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from functools import partial
 import numpy as np
 from scipy.special import expit, xlogy
 
+from certifit.checkers.ensemble.additive.pair_boxes import PlainPair
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS, summation_error
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
 CLAIM = "objective within gap of the least of all additive models on these levels"
+CLAIM_OF_PAIRS = f"{CLAIM}, with boxes of these pairs of columns"
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,13 @@ class AdditiveClaim:
     loss: str  # squared_error, log_loss or poisson
     alpha: float
     told: float  # the strength that the model says it has
+    pairs: tuple[PlainPair, ...] = ()
+    strange_pairs: int = 0  # terms that were not asked for, or are not there
 
     @property
     def penalty(self) -> float:
-        return self.alpha * sum(float(np.abs(np.diff(_path(shape))).sum()) for shape in self.shapes)
+        steps = sum(float(np.abs(np.diff(_path(shape))).sum()) for shape in self.shapes)
+        return self.alpha * (steps + sum(pair.size for pair in self.pairs))
 
 
 def _path(shape: PlainShape) -> Array:
@@ -64,10 +70,12 @@ def levels(shape: PlainShape, x: Array) -> Array:
 
 
 def scores(claim: AdditiveClaim, X: Array) -> Array:
-    """b + Σ f_j(x_j) of every row (n,)."""
+    """b + Σ f_j(x_j) + Σ f_jk(x_j, x_k) of every row (n,)."""
     total = np.full(len(X), claim.intercept)
     for j, shape in enumerate(claim.shapes):
         total += np.append(_path(shape), 0.0)[levels(shape, X[:, j])]
+    for pair in claim.pairs:
+        total += pair.scores(X)
     return total
 
 
@@ -118,7 +126,7 @@ class AdditiveDualSums(Sums):
 
     gain: float
     gain_size: float
-    flows: Array  # Σ w u by level, all columns one after another
+    flows: Array  # Σ w u by level, all columns and pairs one after another
     mass: float  # Σ w |u|
 
 
@@ -128,7 +136,7 @@ def _by_level(claim: AdditiveClaim, X: Array, v: Array) -> Array:
     for j, shape in enumerate(claim.shapes):
         at, k = levels(shape, X[:, j]), len(_path(shape))
         found.append(np.bincount(at[at >= 0], v[at >= 0], k))
-    return np.concatenate(found)
+    return np.concatenate([*found, *(pair.sums(X, v) for pair in claim.pairs)])
 
 
 def _shifted(claim: AdditiveClaim, X: Array, block: Block) -> tuple[Array, Array]:
@@ -171,18 +179,22 @@ def certify_additive(claim: AdditiveClaim, rows: Rows, tol: float) -> Certificat
     total = found.weight
     objective = found.loss / total + claim.penalty
     bound = _lower_bound(claim, found, rows)
-    wrong = float(np.abs(found.counts - np.concatenate(claim.counts)).max())
+    told = np.concatenate([*claim.counts, *(pair.counts.ravel() for pair in claim.pairs)])
+    wrong = float(np.abs(found.counts - told).max())
     bent = sum(_wrong_steps(shape) for shape in claim.shapes)
     other = not (claim.alpha > 0 and claim.told == claim.alpha)
     checks = (
         Check("alpha_ is not the strength asked for, or not above 0 (1: yes)", float(other), 0.0),
         Check("counts of levels off by", wrong, 0.0),
         Check("steps against the direction of a monotone column", float(bent), 0.0),
-    )
+        *([Check("pairs of columns that were not asked for, or are not there", float(claim.strange_pairs), 0.0)]
+          if claim.pairs or claim.strange_pairs else []),
+    )  # fmt: skip
     rounding = 8 * summation_error(rows.n_rows) * (found.size / total + claim.penalty) + found.digits / total
     scale = objective + float(found.size / total) + rounding
+    words = CLAIM_OF_PAIRS if claim.pairs else CLAIM
     return Certificate(
-        "optimal", CLAIM, objective, bound, tol, tol * abs(objective) + rounding, checks, {"alpha": claim.alpha},
+        "optimal", words, objective, bound, tol, tol * abs(objective) + rounding, checks, {"alpha": claim.alpha},
         scale=scale,
     )  # fmt: skip
 
@@ -220,4 +232,8 @@ def _largest_sum(claim: AdditiveClaim, flows: Array) -> float:
         up = np.where(free | (shape.direction >= 0), -above, 0.0)
         down = np.where(free | (shape.direction <= 0), above, 0.0)
         largest = max(largest, float(np.maximum(up, down).max(initial=0.0)))
+    for pair in claim.pairs:
+        cells = pair.counts.size
+        largest = max(largest, pair.largest_sum(flows[start : start + cells]))
+        start += cells
     return largest

@@ -14,6 +14,7 @@ from certifit.checkers.ensemble.boosting.plain_trees import PlainTrees
 from certifit.checkers.ensemble.boosting.stages import StageClaim, rows_of, seen_rows
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.greedy import GreedyTuning, GrowthClaim, check_greedy
+from certifit.checkers.tree.midpoints import STRANGE, strange_thresholds
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
@@ -76,7 +77,8 @@ def check_slope_trees(
         for t in range(stage * k, (stage + 1) * k):
             seen = ArrayRows(here.X[bag], slopes[bag, t % k], here.w[bag])
             plain, claims = _node_claims(trees, measures, t)
-            nodes.append(check_nodes(plain, claims, "squared_error", (), seen))
+            strange = Check(STRANGE, float(strange_thresholds(plain, np.asarray(seen.X))), 0.0)
+            nodes.append((*check_nodes(plain, claims, "squared_error", (), seen), strange))
             if stage in scored:
                 rules = replace(growth, leaf_weight=growth.leaf_weight * float(seen.w.sum()))
                 effort = GreedyTuning(tuning.entries, noise=tuning.slope_digits * float(np.abs(slopes).max()))

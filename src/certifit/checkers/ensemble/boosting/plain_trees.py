@@ -80,6 +80,9 @@ def plain_trees(trees: Any) -> PlainTrees:
 def is_whole(trees: PlainTrees, d: int, scores: int) -> bool:
     """Whether every tree has one root, every other node one parent before it, and columns that are there."""
     m = len(trees.left)
+    whole = ("first", "left", "right", "column", "missing_left", "kinds", "count", "sides")
+    if any(getattr(trees, name).dtype.kind not in "iub" for name in whole):
+        return False
     if trees.baseline.shape != (scores,) or (len(trees.first) - 1) % scores or len(trees.categories) != d:
         return False
     if trees.first.ndim != 1 or not len(trees.first) or trees.sides.ndim != 2 or trees.sides.shape[1] != 256:

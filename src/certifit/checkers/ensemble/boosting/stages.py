@@ -306,7 +306,7 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     free = leaf & (claim.monotone is None or not np.any(claim.monotone))
     loss, total = claim.plain, np.where(found.size > 0, found.size, 1.0)
     if isinstance(loss, PlainHuber):
-        off = float(np.where(leaf, np.abs(found.G) / total, 0.0).max(initial=0.0) / (4 * rounding))
+        off = float(np.where(free, np.abs(found.G) / total, 0.0).max(initial=0.0) / (4 * rounding))
         return (*_leaf_checks(full, off), _check_levels(claim, found, rounding))
     if isinstance(loss, PlainQuantile | PlainQuantiles):
         tree = np.searchsorted(trees.first, np.arange(m), side="right") - 1

@@ -32,10 +32,9 @@ def is_proved(fit: tuple[Array, Array], claim: LogisticClaim, tol: float, rows: 
     """Whether coefficients (k, d) and intercepts (k,) are best for these rows, of which some may lack a class."""
     coef, intercept = fit
     there, k = present_classes(rows), max(2, len(coef))
-    if len(there) == k:
+    # Without an intercept, what a class without rows costs is finite, and so is its best fit.
+    if len(there) == k or not claim.intercept:
         return proof.certify(coef, intercept, claim, tol, rows).holds
-    if not claim.intercept:
-        return False
     if k == 2:
         return not coef.any() and float(intercept[0]) == (np.inf if there[0] == 1 else -np.inf)
     gone = np.setdiff1d(np.arange(k), there)

@@ -119,6 +119,11 @@ def fold_places(scores: Array) -> list[tuple[int, int]]:
     return [best_place(one[None]) for one in scores]
 
 
+def complete_folds(folds: StatedFolds) -> Array:
+    """Say which folds (folds,) have fits of every class: a class that a fold lacks has an intercept of -∞."""
+    return np.asarray(np.isfinite(folds.intercept).all(axis=(1, 2, 3)))
+
+
 def claim_at(search: LogisticSearch, share: int, C: int) -> LogisticClaim:
     """The problem of the fits with this share and this C."""
     ratio, strength = float(search.l1_ratios[share]), float(search.Cs[C])
@@ -180,9 +185,14 @@ def _free_parts(search: LogisticSearch, folds: StatedFolds, close: float) -> tup
 def mean_certificate(
     search: LogisticSearch, choice: LogisticChoice, checks: tuple[Check, ...], tuning: SearchTuning = SearchTuning()
 ) -> Certificate:
-    """Of refit=False: coefficients are the means over the folds of the fit with each fold's best score."""
-    places = fold_places(choice.scores)
-    parts = [(choice.folds.coef[f][p], choice.folds.intercept[f][p]) for f, p in enumerate(places)]
+    """Of refit=False: coefficients are the means over the folds of the fit with each fold's best score.
+
+    Folds that lack a class are left out.
+    """
+    whole = complete_folds(choice.folds)
+    places = fold_places(choice.scores[whole])
+    found = zip(choice.folds.coef[whole], choice.folds.intercept[whole], places, strict=True)
+    parts = [(coef[place], intercept[place]) for coef, intercept, place in found]
     coef, intercept = (np.mean([part[i] for part in parts], axis=0) for i in (0, 1))
     C = np.mean([search.Cs[C] for _, C in places])
     ratio = np.mean([search.l1_ratios[share] for share, _ in places])

@@ -132,6 +132,11 @@ def _read_boosted(model: Any) -> TreeSum:
 def _read_shapes(model: Any) -> TreeSum:
     """Our own additive models."""
     d, intercept = int(model.n_features_in_), np.atleast_1d(np.asarray(model.intercept_, np.float64))
+    if any(map(np.size, getattr(model, "pair_functions_", ()))):
+        raise DataError(
+            got="an additive model with terms of pairs of columns", wanted="functions of single columns",
+            fix="Fit it with interactions=0.",
+        )  # fmt: skip
     machines = model.shape_functions_ if np.ndim(model.intercept_) else [model.shape_functions_]
     trees = []
     for c, shapes in enumerate(machines):

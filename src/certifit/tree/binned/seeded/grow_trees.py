@@ -12,6 +12,7 @@ import numpy as np
 from certifit.checkers.tree.adapter import share_of_rows
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
+from certifit.rows.kept_passes import kept, passes_are_kept
 from certifit.rows.threads import parallel_map
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.seeded.growing import PLAIN_FIRST, GrowthPlan, grown_tree
@@ -56,8 +57,14 @@ def growth_plan(model: Any, table: CodedTable, classes: tuple[int, ...], n: int,
 def grow_trees(plan: GrowthPlan, weight_of: Callable[[int], Array], seeds: Array) -> list[Tree]:
     """A tree for each seed, on rows that count as `weight_of(seed)` says (n,).
 
-    The first of a small table are grown together, as many as are done before the loops have to be compiled.
+    The first of a small table are grown together, as many as are done before the loops have to be compiled. Where a
+    checkpoint keeps them, some are grown at a time.
     """
+    parts = np.array_split(seeds, -(-len(seeds) // GrowTuning().kept)) if passes_are_kept() else [seeds]
+    return [tree for part in parts for tree in kept(part, partial(_grow_some, plan, weight_of, part))]
+
+
+def _grow_some(plan: GrowthPlan, weight_of: Callable[[int], Array], seeds: Array) -> list[Tree]:
     trees: list[Tree] = []
     entries = plan.table.codes.size
     while len(trees) < len(seeds) and PLAIN_FIRST.suffices(entries):

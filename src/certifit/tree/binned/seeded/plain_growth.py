@@ -33,9 +33,10 @@ from certifit.tree.fitted_tree import Tree
 
 @dataclass(frozen=True)
 class GrowTuning:
-    """How many trees grow together: so many that their tables have this many entries in all."""
+    """How many trees grow together."""
 
-    entries: int = 200_000
+    entries: int = 200_000  # so many that their tables have this many entries in all
+    kept: int = 8  # at a time, where a checkpoint keeps them
 
 
 class LevelSplits(NamedTuple):

@@ -75,7 +75,7 @@ class FileRows(Rows):
         with closing(self._read_ahead()) as pieces:
             yield from map(self._block, pieces)
 
-    def sum(self, f: Callable[[Block], S]) -> S:
+    def _sum(self, f: Callable[[Block], S]) -> S:
         return parallel_sum(partial(self._apply, f), self._read_ahead())
 
     def each(self, f: Callable[[Block], R]) -> list[R]:

@@ -1,0 +1,122 @@
+"""Dask clusters that lose a worker or their scheduler in the middle of a fit."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.faults.trials import Fault, FaultFinding
+
+ROWS, COLUMNS = 60_000, 8
+
+
+def _table() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, COLUMNS))
+    X[: ROWS // 2] += 1.5
+    return X, (X[:, 0] + rng.normal(size=ROWS) > 0.7).astype(int)
+
+
+def _models() -> dict[str, Callable[[], Any]]:
+    import certifit
+
+    return {
+        "mixture": lambda: certifit.GaussianMixture(3, random_state=0, tol=1e-6, max_iter=40),
+        "logistic": lambda: certifit.LogisticRegression(),
+        "clusters": lambda: certifit.KMeans(4, random_state=0),
+    }
+
+
+@contextmanager
+def _cluster() -> Iterator[tuple[Any, Any]]:
+    import dask
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    quiet = {"distributed.worker.daemon": False, "logging.distributed": "critical"}
+    with dask.config.set({**quiet, "distributed.comm.timeouts.connect": "5s"}):
+        cluster = LocalCluster(**options, silence_logs=50)
+        client = Client(cluster)
+        try:
+            yield cluster, client
+        finally:
+            with suppress(Exception):
+                client.close(timeout=5)
+            with suppress(Exception):
+                cluster.close(timeout=5)
+
+
+def _lazy(X: Any, y: Any) -> tuple[Any, Any]:
+    import dask.array as da
+
+    return da.from_array(X, chunks=(8192, -1)), da.from_array(y, chunks=8192)
+
+
+def _bits(model: Any) -> bytes:
+    names = sorted(name for name, value in vars(model).items() if isinstance(value, np.ndarray))
+    return b"".join(getattr(model, name).tobytes() for name in names if getattr(model, name).dtype != object)
+
+
+def lost_workers(_: Path) -> Callable[[np.random.Generator], str]:
+    """Kill a worker at a random moment of a fit; it must end with the bits of a fit in one piece."""
+    X, y = _table()
+    models = _models()
+    with _cluster():
+        whole = {name: _bits(make().fit(*_lazy(X, y))) for name, make in models.items()}
+
+    def trial(rng: np.random.Generator) -> str:
+        name = str(rng.choice(list(models)))
+        with _cluster() as (cluster, _), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            victim = list(cluster.workers.values())[rng.integers(2)]
+            late = threading.Timer(float(rng.uniform(0, 2)), lambda: victim.process.process.kill())
+            late.start()
+            found = _bits(models[name]().fit(*_lazy(X, y)))
+            late.cancel()
+        if found != whole[name]:
+            raise FaultFinding(f"{name}: other bits")
+        return "same bits"
+
+    return trial
+
+
+def lost_schedulers(folder: Path) -> Callable[[np.random.Generator], str]:
+    """Take the scheduler away during a fit with a checkpoint: words, and the same call goes on elsewhere."""
+    import certifit
+
+    X, y = _table()
+    models = _models()
+    with _cluster():
+        whole = {name: _bits(make().fit(*_lazy(X, y))) for name, make in models.items()}
+    path = folder / "fit.ckpt"
+
+    def trial(rng: np.random.Generator) -> str:
+        name = str(rng.choice(list(models)))
+        path.unlink(missing_ok=True)
+        end = "the fit was faster"
+        with _cluster() as (_, client), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            late = threading.Timer(float(rng.uniform(0, 1.5)), lambda: client.close(timeout=0))
+            late.start()
+            try:
+                models[name]().fit(*_lazy(X, y), checkpoint=path)
+            except certifit.DataError:
+                end = "said so, went on with the checkpoint: same bits"
+            except Exception as error:
+                raise FaultFinding(f"{name}: {type(error).__name__}: {str(error)[:150]}") from error
+            late.cancel()
+        if _bits(models[name]().fit(*_lazy(X, y), checkpoint=path)) != whole[name]:  # on the threads of this machine
+            raise FaultFinding(f"{name}: other bits")
+        return end
+
+    return trial
+
+
+LOST_WORKERS = Fault("lost_workers", "a Dask worker killed during a fit", 200, lost_workers)
+LOST_SCHEDULERS = Fault("lost_schedulers", "the Dask client loses its scheduler during a fit", 50, lost_schedulers)

@@ -1,0 +1,42 @@
+"""What a fault is, and the count of its trials."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+
+class FaultFinding(Exception):
+    """What must not be: other bits, a wrong answer, something half-written, an error without words."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A thing that goes wrong, on purpose and at random; a trial says in a few words how it was survived."""
+
+    name: str
+    title: str
+    times: int  # trials of a full run
+    begin: Callable[[Path], Callable[[np.random.Generator], str]]  # prepare in a folder; return what one trial does
+
+
+@dataclass
+class FaultTally:
+    """The trials of one fault."""
+
+    fault: Fault
+    ends: Counter[str] = field(default_factory=Counter)
+    findings: list[str] = field(default_factory=list)
+
+    def run(self, folder: Path, seed: int, times: int) -> None:
+        """Make so many trials, each from a seed of its own."""
+        trial = self.fault.begin(folder)
+        for number in range(times):
+            try:
+                self.ends[trial(np.random.default_rng([seed, number]))] += 1
+            except FaultFinding as error:
+                self.findings.append(f"trial {number} of seed {seed}: {error}")

@@ -1,0 +1,1 @@
+"""Models compared on the same folds within a budget of time, and every decision written down."""

@@ -1,0 +1,213 @@
+"""The models that are compared: the simplest first, each with good defaults and with further settings to try.
+
+A candidate is named by a word and by settings in plain numbers, so that a ledger can name it and a replay build it
+again. Settings that have the unit of the target (C and epsilon of support vector regression) are in its deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from certifit.ensemble.additive.additive_models import AdditiveClassifier, AdditiveRegressor
+from certifit.ensemble.boosting.hist_gradient_boosting import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from certifit.ensemble.forest.classifiers import ExtraTreesClassifier, RandomForestClassifier
+from certifit.ensemble.forest.regressors import ExtraTreesRegressor, RandomForestRegressor
+from certifit.naive_bayes.mixed import NaiveBayes
+from certifit.neural_network.perceptron_models import MLPClassifier
+from certifit.numerics.compiled.compiling import PlainFirst
+from certifit.svm.kernel.svc import SVC
+from certifit.svm.kernel.svr import SVR
+from certifit.svm.linear.linear_svm import LinearSVC, LinearSVR
+from certifit.table.labelled_table import LabelledTable
+from certifit.table.table_classifier import TableClassifier
+from certifit.table.table_model import TableModel
+from certifit.table.table_regressor import TableRegressor
+from certifit.tree.binned.growth import PLAIN_FIRST as BOOSTED_TREES
+from certifit.tree.binned.seeded.growing import PLAIN_FIRST as FOREST_TREES
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PortfolioTuning:
+    """Up to how many rows a model is tried, and how many further settings of it."""
+
+    kernel_rows: int = 4_000  # whose time grows with their square
+    linear_machine_rows: int = 50_000
+    network_rows: int = 20_000
+    additive_rows: int = 50_000
+    drawn_settings: int = 12  # of boosting, at random
+    compiling_seconds: float = 20.0  # of boosting's loops, the first time on a computer
+
+
+_LIMITS = PortfolioTuning()
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What candidates are made from beside their settings."""
+
+    task: str
+    n_rows: int
+    n_entries: int  # rows times encoded columns
+    deviation: float  # of a quantity; 1 for classes
+    seed: int
+    class_weight: Any = None
+    keep: tuple[str, ...] = ()
+    family: str = "auto"
+
+    @classmethod
+    def of(cls, data: LabelledTable, seed: int, class_weight: Any = None, family: str = "auto") -> TableFacts:
+        """The facts of labelled rows."""
+        deviation = 1.0 if data.choice.task == "classification" else float(np.std(data.y)) or 1.0
+        entries = len(data.y) * sum(len(column.features) for column in data.columns)
+        return cls(data.choice.task, len(data.y), entries, deviation, seed, class_weight, data.keep, family)
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A kind of model: how one is made of settings, and which settings are tried."""
+
+    words: str
+    classifier: Callable[..., Any] | None = None  # (facts, **settings) -> estimator
+    regressor: Callable[..., Any] | None = None
+    variants: tuple[Settings, ...] = ()
+    most_rows: float = np.inf
+    loop: PlainFirst | None = None  # that takes long to compile, the first time on a computer
+
+    def compiling_seconds(self, entries: int) -> float:
+        """How long the next fit to a table of so many entries may have to wait for a compiler."""
+        loop = self.loop
+        if loop is None or loop.is_compiled():
+            return 0.0
+        plain = loop.suffices(entries) and loop.spent < loop.tuning.seconds / 2
+        return 0.0 if plain else _LIMITS.compiling_seconds
+
+
+def build(name: str, settings: Settings, facts: TableFacts) -> TableModel:
+    """The table model that a candidate stands for, not fitted."""
+    kind = KINDS[name]
+    if facts.task == "classification":
+        if name == "linear":
+            return TableClassifier(class_weight=facts.class_weight, keep=facts.keep, **settings)
+        assert kind.classifier is not None
+        estimator = kind.classifier(facts, **settings)
+        if facts.class_weight is not None:
+            estimator.set_params(class_weight=facts.class_weight)
+        return TableClassifier(keep=facts.keep, estimator=estimator)
+    if name == "linear":
+        return TableRegressor(family=facts.family, keep=facts.keep, **settings)
+    assert kind.regressor is not None
+    return TableRegressor(keep=facts.keep, estimator=kind.regressor(facts, **settings))
+
+
+def suits(name: str, facts: TableFacts) -> str:
+    """Why a kind of model is not tried on such a table; empty where it is."""
+    kind, classes = KINDS[name], facts.task == "classification"
+    if name == "linear":
+        return ""
+    if (kind.classifier if classes else kind.regressor) is None:
+        return f"not for {facts.task}"
+    if facts.n_rows > kind.most_rows:
+        return f"{facts.n_rows:,} rows are more than the {kind.most_rows:,.0f} up to which it is tried"
+    if classes and facts.class_weight is not None and name == "naive_bayes":
+        return "it takes no class weights"
+    return ""
+
+
+def variants_of(name: str, facts: TableFacts) -> tuple[Settings, ...]:
+    """Further settings of a kind of model, in the order in which they are tried."""
+    if name == "linear" and facts.task == "regression":
+        return tuple({"alpha": alpha} for alpha in (0.1, 10.0, 100.0))
+    return KINDS[name].variants or (_boosting_variants(facts.seed) if name == "boosting" else ())
+
+
+def _boosting_variants(seed: int, tuning: PortfolioTuning = PortfolioTuning()) -> tuple[Settings, ...]:
+    """Settings drawn at random: tuned boosting is hard to beat, and a grid of six settings is too large."""
+    rng = check_random_state(seed)
+    choices: dict[str, list[Any]] = {
+        "learning_rate": [0.02, 0.05, 0.1, 0.2],
+        "max_iter": [100, 200, 400],
+        "max_leaf_nodes": [4, 8, 16, 31, 63],
+        "min_samples_leaf": [5, 10, 20, 50],
+        "l2_regularization": [0.0, 1.0, 10.0],
+        "max_features": [0.5, 1.0],
+    }
+    return tuple(
+        {name: values[rng.randint(len(values))] for name, values in choices.items()}
+        for _ in range(tuning.drawn_settings)
+    )
+
+
+def _boosting_classifier(facts: TableFacts, **settings: Any) -> Any:
+    return HistGradientBoostingClassifier(random_state=facts.seed, **settings)
+
+
+def _boosting_regressor(facts: TableFacts, **settings: Any) -> Any:
+    return HistGradientBoostingRegressor(random_state=facts.seed, **settings)
+
+
+def _forest_classifier(facts: TableFacts, extra: bool = False, **settings: Any) -> Any:
+    return (ExtraTreesClassifier if extra else RandomForestClassifier)(random_state=facts.seed, **settings)
+
+
+def _forest_regressor(facts: TableFacts, extra: bool = False, **settings: Any) -> Any:
+    return (ExtraTreesRegressor if extra else RandomForestRegressor)(random_state=facts.seed, **settings)
+
+
+def _network(facts: TableFacts, **settings: Any) -> Any:
+    settings = {"hidden_layer_sizes": [64], "early_stopping": facts.n_rows >= 1000, **settings}
+    settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
+    return MLPClassifier(random_state=facts.seed, **settings)
+
+
+def _kernel_regressor(facts: TableFacts, C: float = 1.0, epsilon: float = 0.1) -> Any:
+    return SVR(C=C * facts.deviation, epsilon=epsilon * facts.deviation)
+
+
+def _linear_machine_regressor(facts: TableFacts, C: float = 1.0) -> Any:
+    return LinearSVR(C=C * facts.deviation)
+
+
+_STRENGTHS = tuple({"C": C} for C in (0.1, 10.0, 0.01, 100.0))
+
+# By what they cost, as they are tried.
+RUN_ORDER = ("linear", "naive_bayes", "linear_svm", "kernel_svm", "forest", "boosting", "additive", "network")
+# From the simplest on: of models that are as good, the first is taken.
+KINDS: dict[str, ModelKind] = {
+    "linear": ModelKind("linear model", variants=_STRENGTHS),
+    "naive_bayes": ModelKind("naive Bayes", lambda facts: NaiveBayes("auto")),
+    "linear_svm": ModelKind(
+        "linear SVM", lambda facts, **s: LinearSVC(**s), _linear_machine_regressor, _STRENGTHS,
+        _LIMITS.linear_machine_rows,
+    ),
+    "additive": ModelKind(
+        "additive model", lambda facts, **s: AdditiveClassifier(**s), lambda facts, **s: AdditiveRegressor(**s),
+        ({"max_bins": 32},), _LIMITS.additive_rows,
+    ),
+    "kernel_svm": ModelKind(
+        "kernel SVM", lambda facts, **s: SVC(**s), _kernel_regressor, _STRENGTHS, _LIMITS.kernel_rows
+    ),
+    "forest": ModelKind(
+        "random forest", _forest_classifier, _forest_regressor,
+        (
+            {"max_features": 0.5}, {"extra": True}, {"min_samples_leaf": 3, "max_features": 0.5},
+            {"extra": True, "max_features": 0.5, "min_samples_leaf": 2}, {"min_samples_leaf": 5},
+        ),
+        loop=FOREST_TREES,
+    ),
+    "network": ModelKind(
+        "neural network", _network, None,
+        ({"alpha": 0.1}, {"alpha": 1.0}, {"hidden_layer_sizes": [64, 64]}, {"learning_rate_init": 0.01}),
+        _LIMITS.network_rows,
+    ),
+    "boosting": ModelKind("gradient boosting", _boosting_classifier, _boosting_regressor, loop=BOOSTED_TREES),
+}  # fmt: skip

@@ -1,0 +1,238 @@
+"""Candidates scored on the same folds until the clock stops them: defaults of every kind first, then more settings.
+
+A kind of model is begun only where a small fit says that the time left is enough, and goes on from fold to fold while
+it is. Further settings of the best kinds are halved: all of them on the first fold, half of these on the second, half
+again on the rest (successive halving whose resource is folds, so that no score is computed twice).
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from certifit.checkers.model_selection.splits import Split
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
+from certifit.model_selection.assessment.intervals import normal_claim
+from certifit.model_selection.assessment.metrics import ROW_METRICS
+from certifit.model_selection.assessment.resampled_errors import score_rows
+from certifit.rows import Array
+from certifit.table.portfolio.candidates import KINDS, Settings, TableFacts, build, suits, variants_of
+from certifit.table.portfolio.clock import Clock
+from certifit.table.portfolio.ledger import NO_TIME, Attempt
+from certifit.table.portfolio.metrics import TableMetric
+
+
+@dataclass(frozen=True)
+class ContestTuning:
+    """How time is shared out."""
+
+    pilot_rows: int = 2_000  # of a fit that says how long a fold will take
+    kinds_tuned: int = 2  # whose further settings are tried
+    slack: float = 1.2  # seconds that a fold may take, in those of the folds before
+
+
+@dataclass
+class Trial:
+    """A candidate on its way: the scores and answers of the folds so far."""
+
+    name: str
+    settings: Settings
+    scores: Array  # (n,) of rows; NaN where they are not tested yet
+    answers: dict[str, Array] = field(default_factory=dict)  # by method, for all rows
+    fate: str = "running"
+    why: str = ""
+    folds: int = 0
+    seconds: float = 0.0
+    certificate: str = ""
+    proved: bool = True
+
+    @property
+    def words(self) -> str:
+        return KINDS[self.name].words if self.name in KINDS else "baseline"
+
+    @property
+    def tested(self) -> Array:
+        """(m,) numbers of the rows that are scored."""
+        return np.flatnonzero(~np.isnan(self.scores))
+
+    def end(self, fate: str, why: str = "") -> None:
+        """Say what became of it."""
+        self.fate, self.why = fate, why
+
+
+@dataclass
+class Contest:
+    """Trials of one table on the same folds."""
+
+    problem: AssessedProblem
+    splits: Sequence[Split]
+    metric: TableMetric
+    facts: TableFacts
+    clock: Clock
+    tell: Callable[[Contest, Trial], Any]  # called before each fold and at the end of a trial
+    confidence: float = 0.9
+    tuning: ContestTuning = ContestTuning()
+    trials: list[Trial] = field(default_factory=list)
+
+    @property
+    def scored(self) -> list[Trial]:
+        """Trials of models on all folds, the simplest kind first."""
+        order = [*KINDS]
+        found = [trial for trial in self.trials if trial.fate == "scored" and trial.name in KINDS]
+        return sorted(found, key=lambda trial: order.index(trial.name))
+
+    def run_baseline(self) -> None:
+        """Score what knows the target's frequencies, or its mean, alone."""
+        dummy = DummyRegressor() if self.problem.classes is None else DummyClassifier(strategy="prior")
+        trial, nothing = self._begin("baseline", {}), np.zeros((len(self.problem.y), 1))
+        for number in range(len(self.splits)):
+            self._score_fold(trial, number, replace(self.problem, estimator=dummy, X=nothing))
+        trial.end("scored")
+
+    def run_kind(self, name: str, settings: Settings = {}) -> None:  # noqa: B006 - never changed
+        """Score a candidate on all folds, as far as there is time; the first one in any case."""
+        trial = self._begin(name, settings)
+        why = suits(name, self.facts) or self._missing_answers(trial)
+        if not why and self.scored:
+            why = NO_TIME if self.clock.left() <= 0 else self._too_long(trial)
+        if why:
+            trial.end("skipped", why)
+        else:
+            self._go_on(trial, range(len(self.splits)), must=not self.scored)
+        self.tell(self, trial)
+
+    def halve_settings(self) -> None:
+        """Try further settings of the best kinds: on each of the first folds the better half goes on."""
+        able = [trial for trial in self.scored if variants_of(trial.name, self.facts)]
+        best = sorted(able, key=lambda trial: -np.nanmean(trial.scores))[: self.tuning.kinds_tuned]
+        lists = [[(t.name, s) for s in variants_of(t.name, self.facts)] for t in best]
+        turns = range(max(map(len, lists), default=0))
+        mixed = [pair for turn in turns for listed in lists for pair in listed[turn : turn + 1]]
+        cost = {t.name: t.seconds / t.folds for t in best}
+        live: list[Trial] = []
+        for number in range(len(self.splits)):
+            if number == 0:
+                live = [t for t in (self._first_fold(*pair, cost[pair[0]]) for pair in mixed) if t.fate == "running"]
+            else:
+                for trial in live:
+                    self._go_on(trial, [number])
+                live = [trial for trial in live if trial.fate == "running"]
+            if number < 2:
+                live.sort(key=lambda trial: -np.nanmean(trial.scores))
+                for trial in live[-(-len(live) // 2) :]:
+                    trial.end("dropped", f"behind after {trial.folds} of {len(self.splits)} folds")
+                    self.tell(self, trial)
+                live = live[: -(-len(live) // 2)]
+        for trial in live:
+            self.tell(self, trial)
+
+    def _first_fold(self, name: str, settings: Settings, seconds: float) -> Trial:
+        trial = self._begin(name, settings)
+        if seconds * len(self.splits) > self.clock.left():
+            trial.end("skipped", NO_TIME)
+        else:
+            self._go_on(trial, [0])
+        return trial
+
+    def _begin(self, name: str, settings: Settings) -> Trial:
+        trial = Trial(name, dict(settings), np.full(len(self.problem.y), np.nan))
+        self.trials.append(trial)
+        return trial
+
+    def _missing_answers(self, trial: Trial) -> str:
+        needs = ROW_METRICS[self.metric.of_rows].needs
+        return "" if hasattr(build(trial.name, trial.settings, self.facts), needs) else "it gives no probabilities"
+
+    def _too_long(self, trial: Trial) -> str:
+        """Why a candidate is not begun, by what compiling and a small fit take; empty where there is time."""
+        needed = KINDS[trial.name].compiling_seconds(self.facts.n_entries)
+        train, left = self.splits[0][0], self.clock.left()
+        if needed <= left < np.inf and len(train) > self.tuning.pilot_rows:
+            some = np.sort(np.random.default_rng(self.facts.seed).permutation(train)[: self.tuning.pilot_rows])
+            began = time.monotonic()
+            try:
+                with _quiet():
+                    self._problem_of(trial).fit(some)
+            except (ValueError, ArithmeticError, MemoryError) as error:
+                return f"it cannot be fitted ({_first_line(error)})"
+            needed = (time.monotonic() - began) * len(self.splits) * len(train) / len(some)
+        left = self.clock.left()
+        return f"about {needed:.0f} s needed, {max(left, 0):.0f} s left" if needed > max(left, 0) else ""
+
+    def _go_on(self, trial: Trial, folds: Sequence[int], must: bool = False) -> None:
+        """Score the next folds; after the last one of all the trial is scored."""
+        for number in folds:
+            expected = self.tuning.slack * trial.seconds / trial.folds if trial.folds else 0.0
+            expected += KINDS[trial.name].compiling_seconds(self.facts.n_entries)
+            if not must and expected > self.clock.left():
+                trial.end("stopped", f"no time left after {trial.folds} of {len(self.splits)} folds")
+                return
+            self.tell(self, trial)
+            try:
+                with _quiet():
+                    self._score_fold(trial, number, self._problem_of(trial))
+            except (ValueError, ArithmeticError, MemoryError) as error:
+                if must:
+                    raise
+                trial.end("failed", f"fold {number + 1}: {_first_line(error)}")
+                return
+        if trial.folds == len(self.splits):
+            trial.end("scored")
+
+    def _problem_of(self, trial: Trial) -> AssessedProblem:
+        return replace(self.problem, estimator=build(trial.name, trial.settings, self.facts))
+
+    def _score_fold(self, trial: Trial, number: int, problem: AssessedProblem) -> None:
+        train, test = self.splits[number]
+        began = time.monotonic()
+        fitted = problem.fit(train)
+        found = UnseenAnswers(test, len(train), problem.answers_of(fitted, test))
+        rows = score_rows(ROW_METRICS[self.metric.of_rows], problem, found)
+        if not np.isfinite(rows).all():
+            raise ArithmeticError("scores that are no numbers")
+        trial.seconds += time.monotonic() - began
+        trial.folds += 1
+        trial.scores[test] = rows
+        for method, values in found.answers.items():
+            whole = trial.answers.setdefault(method, np.zeros((len(problem.y), *values.shape[1:]), values.dtype))
+            if whole.dtype.kind == "U" and values.dtype.itemsize > whole.dtype.itemsize:
+                whole = trial.answers[method] = whole.astype(values.dtype)
+            whole[test] = values
+        certificate = getattr(fitted, "certificate_", None)
+        if certificate is not None:
+            trial.certificate = certificate.kind
+            trial.proved = trial.proved and certificate.holds
+
+    def attempt(self, trial: Trial) -> Attempt:
+        """What the ledger keeps of a trial; the interval allows for what rows of several folds have in common."""
+        score = low = high = np.nan
+        if trial.folds:
+            tested, k = trial.tested, len(self.splits)
+            rows = self.problem.weighed(trial.scores[tested], tested)
+            metric = ROW_METRICS[self.metric.of_rows]
+            span = metric.span(0 if self.problem.classes is None else len(self.problem.classes))
+            claim = normal_claim(
+                self.metric.name, rows, self.confidence, "", float(np.sqrt(1 + k / (k - 1))), span=span
+            )
+            score = self.metric.shown(claim.estimate)
+            low, high = self.metric.ends(claim.low, claim.high)
+        proved = trial.proved and bool(trial.certificate)
+        return Attempt(
+            trial.name, trial.words, trial.settings, trial.fate, trial.why, trial.folds, round(trial.seconds, 3),
+            trial.certificate, proved, score, low, high,
+        )  # fmt: skip
+
+
+def _quiet() -> warnings.catch_warnings[Any]:
+    """Without warnings: of a fold they would be many, and the ledger has what matters."""
+    return warnings.catch_warnings(action="ignore")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200] or type(error).__name__

@@ -1,0 +1,106 @@
+"""The models that were compared, as a table for a terminal, a notebook or a page."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from certifit.core.summary import Summary
+from certifit.table.portfolio.ledger import NO_TIME, Attempt, SearchLedger
+
+MOST_LINES = 15  # shown; the ledger has them all
+
+
+def header(ledger: SearchLedger) -> tuple[str, ...]:
+    """The heads of the columns."""
+    return "model", ledger.metric, f"{100 * ledger.confidence:g} % interval", "certificate", "time"
+
+
+def leaderboard_lines(ledger: SearchLedger) -> list[tuple[str, ...]]:
+    """A line for each candidate that was scored on all folds: the winner, the others by score, the baseline."""
+    scored = [a for a in ledger.ranked() if a.fate == "scored" and a is not ledger.baseline][:MOST_LINES]
+    return [attempt_line(a, chosen=a is ledger.winner) for a in (*scored, ledger.baseline)]
+
+
+def attempt_line(attempt: Attempt, chosen: bool = False) -> tuple[str, ...]:
+    """One candidate: its name, score, interval, kind of proof and time."""
+    label = ("* " if chosen else "  ") + attempt.label
+    proof = attempt.certificate if attempt.proved or not attempt.certificate else f"not {attempt.certificate}"
+    ends = interval_words(attempt.low, attempt.high)
+    return label, _number(attempt.score), ends, proof or "-", f"{attempt.seconds:.1f} s"
+
+
+def interval_words(low: float, high: float) -> str:
+    """The ends of an interval."""
+    return f"{_number(low)} to {_number(high)}"
+
+
+def choice_words(ledger: SearchLedger) -> str:
+    """The choice and what it is worth, in a sentence."""
+    scored = sum(a.fate == "scored" for a in ledger.attempts) - 1
+    among = f", corrected for a choice among {scored}" if scored > 1 else ""
+    return (
+        f"chosen by {ledger.rule}: {ledger.winner.label}; {ledger.metric} on new rows "
+        f"{_number(ledger.corrected)}{among}, between {_number(ledger.corrected_low)} and "
+        f"{_number(ledger.corrected_high)} with confidence {100 * ledger.confidence:g} % (baseline "
+        f"{_number(ledger.baseline.score)})"
+    )
+
+
+def unscored_words(ledger: SearchLedger) -> list[str]:
+    """What was not scored on all folds, and why: each kind of model by itself, further settings together."""
+    rest = [a for a in ledger.attempts if a.fate != "scored" and not a.why.startswith("not for ")]
+    found = [f"{a.words} {a.fate}: {a.why}" for a in rest if not a.settings and a.why != NO_TIME]
+    late = [a.words for a in rest if not a.settings and a.why == NO_TIME]
+    if late:
+        found.append(f"not tried for want of time: {', '.join(late)} (--budget gives more)")
+    variants = [a for a in rest if a.settings]
+    dropped = sum(a.fate == "dropped" for a in variants)
+    if dropped:
+        found.append(f"{dropped} further settings dropped on the first folds")
+    if len(variants) > dropped:
+        found.append(f"{len(variants) - dropped} further settings not tried for want of time")
+    return found
+
+
+def leaderboard_summary(ledger: SearchLedger) -> Summary:
+    """The leaderboard as a page of text or HTML."""
+    facts = (("chosen", ledger.winner.label), ("folds", f"{ledger.folds}, of {ledger.rows_compared:,} rows"))
+    return Summary(
+        facts, (header(ledger), *leaderboard_lines(ledger)), (choice_words(ledger), *unscored_words(ledger))
+    )
+
+
+def ledger_document(ledger: SearchLedger) -> dict[str, Any]:
+    """The ledger as plain data, for JSON; numbers that are none are left out."""
+    return {
+        "metric": ledger.metric,
+        "larger_is_better": ledger.larger_is_better,
+        "folds": ledger.folds,
+        "rows_compared": ledger.rows_compared,
+        "budget_seconds": ledger.budget,
+        "rule": ledger.rule,
+        "chosen": _attempt_document(ledger.winner),
+        "corrected_score": ledger.corrected,
+        "corrected_interval": [ledger.corrected_low, ledger.corrected_high],
+        "confidence": ledger.confidence,
+        "choice_certificate": ledger.choice.to_dict(),
+        "attempts": [_attempt_document(a) for a in ledger.attempts],
+        "digest": ledger.digest,
+    }
+
+
+def _attempt_document(attempt: Attempt) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "model": attempt.name,
+        "settings": dict(attempt.settings),
+        "fate": attempt.fate,
+        "why": attempt.why,
+    }
+    found |= {name: getattr(attempt, name) for name in ("folds", "seconds", "certificate", "proved")}
+    numbers = {"score": attempt.score, "low": attempt.low, "high": attempt.high}
+    return found | {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 100 else f"{value:,.4g}"

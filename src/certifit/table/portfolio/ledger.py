@@ -1,0 +1,84 @@
+"""What was tried and decided while models were compared: enough to show it, and to do it again without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certifit.core import Certificate
+from certifit.rows import Array
+
+NO_TIME = "no time left"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One candidate, and what became of it."""
+
+    name: str  # a key of `candidates.KINDS`, or "baseline"
+    words: str
+    settings: Mapping[str, Any]  # that differ from the defaults
+    fate: str  # scored, stopped, dropped, skipped or failed
+    why: str = ""
+    folds: int = 0  # on which it was scored
+    seconds: float = 0.0
+    certificate: str = ""  # the kind of proof that its fits carry
+    proved: bool = False  # whether all of them hold
+    score: float = np.nan  # in the metric's own unit, over the folds that were scored
+    low: float = np.nan  # ends of its interval
+    high: float = np.nan
+
+    @property
+    def label(self) -> str:
+        """Its name with the settings that are not the defaults."""
+        listed = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        return f"{self.words} ({listed})" if listed else self.words
+
+
+@dataclass(frozen=True)
+class SearchLedger:
+    """Everything that was decided on the way to a model of a table."""
+
+    metric: str
+    larger_is_better: bool
+    folds: int
+    metric_word: str  # as it was asked for
+    asked_folds: int
+    seed: int
+    budget: float  # seconds; those of the first run, where this is a replay
+    rows_compared: int
+    asked: str  # the model asked for, or auto
+    group: str  # column whose rows stay together; empty for none
+    time: str  # column by which later rows are tested; empty for none
+    class_weight: Any
+    family: str
+    rule: str
+    attempts: tuple[Attempt, ...]  # the baseline first, then in the order in which they were begun
+    chosen: int  # number of the attempt that won
+    corrected: float  # its score, corrected for having chosen it
+    corrected_low: float
+    corrected_high: float
+    confidence: float
+    choice: Certificate  # what is proved about the choice
+    unseen_errors: Array  # ascending: how strange rows looked to models that had not seen them
+    digest: str = ""  # SHA-256 of everything that was fitted
+
+    @property
+    def winner(self) -> Attempt:
+        """The attempt that won."""
+        return self.attempts[self.chosen]
+
+    @property
+    def baseline(self) -> Attempt:
+        """What somebody knows who knows the target's frequencies, or its mean, alone."""
+        return self.attempts[0]
+
+    def ranked(self) -> list[Attempt]:
+        """The winner, then all that were scored from the best on, then those that were not."""
+        sign = -1.0 if self.larger_is_better else 1.0
+        rest = [a for a in self.attempts if a is not self.winner]
+        scored = sorted((a for a in rest if a.fate == "scored"), key=lambda a: sign * a.score)
+        return [self.winner, *scored, *(a for a in rest if a.fate != "scored")]

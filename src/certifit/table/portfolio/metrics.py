@@ -1,0 +1,55 @@
+"""The scores by which models of tables are compared: means over rows, shown in the unit that readers know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certifit.exceptions import DataError
+from certifit.table.labelled_table import LabelledTable
+
+
+@dataclass(frozen=True)
+class TableMetric:
+    """A mean over rows, and how it is shown: shift + scale × mean."""
+
+    name: str
+    of_rows: str  # a key of `model_selection.assessment.metrics.ROW_METRICS`; larger is better
+    larger_is_better: bool
+    shift: float = 0.0
+    scale: float = 1.0
+
+    def shown(self, mean: float) -> float:
+        """The mean in the metric's own unit."""
+        return self.shift + self.scale * mean
+
+    def ends(self, low: float, high: float) -> tuple[float, float]:
+        """An interval in the metric's own unit, the smaller end first."""
+        first, second = sorted((self.shown(low), self.shown(high)))
+        return first, second
+
+
+METRICS = ("auto", "accuracy", "log_loss", "brier", "r2", "mae")
+_OF_CLASSES = {
+    "accuracy": TableMetric("accuracy", "accuracy", True),
+    "log_loss": TableMetric("log loss", "neg_log_loss", False, scale=-1.0),
+    "brier": TableMetric("Brier score", "neg_brier_score", False, scale=-1.0),
+}
+
+
+def find_metric(word: str, data: LabelledTable) -> TableMetric:
+    """The metric that a word stands for; auto is accuracy, or R² of a quantity."""
+    if data.choice.task == "classification":
+        known, usual = _OF_CLASSES, "accuracy"
+    else:
+        spread = float(np.average((data.y - np.average(data.y, weights=data.w)) ** 2, weights=data.w))
+        known = {
+            "r2": TableMetric("R²", "neg_mean_squared_error", True, 1.0, 1 / spread if spread > 0 else 1.0),
+            "mae": TableMetric("mean absolute error", "neg_mean_absolute_error", False, scale=-1.0),
+        }
+        usual = "r2"
+    word = usual if word == "auto" else word
+    if word not in known:
+        raise DataError(got=f"the metric {word!r} for {data.choice.task}", wanted=f"one of auto, {', '.join(known)}")
+    return known[word]

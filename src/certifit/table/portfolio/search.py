@@ -1,0 +1,257 @@
+"""From labelled rows to one model: candidates are compared, one is chosen and fitted to all rows.
+
+The choice is by the one-standard-error rule, the simplest kind first; its score is corrected for the choice
+(`model_selection.choosing`), and the claim is certified. Scores come from folds in which everything is learnt again,
+the encoding of the columns included; only which columns tell the rows apart is known from all rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import TimeSeriesSplit
+
+from certifit.checkers.model_selection.choices import certify_choice
+from certifit.checkers.model_selection.splits import (
+    Split,
+    SplitDeclaration,
+    certify_partition,
+    certify_splits,
+    row_keys,
+)
+from certifit.exceptions import CertificateWarning, DataError
+from certifit.model_selection.assessment.assess import make_problem
+from certifit.model_selection.assessment.held_out import AssessedProblem
+from certifit.model_selection.assessment.plans import FoldSplits, make_plan
+from certifit.model_selection.choosing.choose_setting import make_claim
+from certifit.rows import Array
+from certifit.rows.folds import shuffled_folds, stratified_folds
+from certifit.rows.named_columns import nearest_names
+from certifit.table.cross_validation import CrossValidation, assess_answers
+from certifit.table.labelled_table import LabelledTable
+from certifit.table.portfolio.calibration import unseen_errors
+from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, Settings, TableFacts, build
+from certifit.table.portfolio.clock import Clock
+from certifit.table.portfolio.contest import Contest, Trial
+from certifit.table.portfolio.digest import fitted_digest
+from certifit.table.portfolio.ledger import SearchLedger
+from certifit.table.portfolio.metrics import find_metric
+from certifit.table.table_model import TableModel
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What a search was asked to do."""
+
+    budget: float = 20.0  # seconds for comparing models; the fit to all rows comes after it
+    model: str = "auto"  # or one kind of model alone, or several with commas between them
+    metric: str = "auto"
+    folds: int = 5
+    seed: int = 0
+    class_weight: Any = None
+    family: str = "auto"
+    settings: Settings | None = None  # of the named model
+    tunes: bool = True  # whether further settings are tried in the time left
+    rule: str = "one standard error"
+    confidence: float = 0.9
+    fewest_rows: int = 20  # of a table on which models are compared
+    most_rows: int = 50_000  # on which they are; more are drawn from
+    draws: int = 300  # of the correction for the choice
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of models to try, in this order."""
+        return RUN_ORDER if self.model == "auto" else tuple(name.strip() for name in self.model.split(","))
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """Columns that say which rows belong together, and which come later; they are not learnt from."""
+
+    groups: Array | None = None  # (n,)
+    times: Array | None = None  # (n,)
+    group: str = ""  # names of the columns
+    time: str = ""
+
+    def among(self, rows: Array) -> RowOrder:
+        """The same for some of the rows."""
+        groups, times = (None if values is None else values[rows] for values in (self.groups, self.times))
+        return replace(self, groups=groups, times=times)
+
+
+@dataclass(frozen=True)
+class FoundModel:
+    """A fitted model, how it came about, and what it is worth on new rows."""
+
+    model: TableModel
+    assessment: CrossValidation
+
+    @property
+    def ledger(self) -> SearchLedger:
+        """Everything that was decided."""
+        return self.model.search_
+
+
+def why_not_compared(data: LabelledTable, settings: SearchSettings) -> str:
+    """Why models cannot be compared on these rows; empty where they can."""
+    if len(data.y) < settings.fewest_rows:
+        return f"{len(data.y)} rows are too few to compare models"
+    if data.choice.task == "classification":
+        classes, counts = np.unique(data.y, return_counts=True)
+        if counts.min() < 2:
+            rarest = str(classes[counts.argmin()])
+            return f"class {rarest!r} has a single row; merge it with another class or leave it out"
+    return ""
+
+
+def search(
+    data: LabelledTable,
+    settings: SearchSettings,
+    order: RowOrder = RowOrder(),
+    tell: Callable[[Contest, Trial], Any] = lambda contest, trial: None,
+    replay: SearchLedger | None = None,
+) -> FoundModel:
+    """Compare, choose and fit; `replay` repeats what a ledger says and looks at no clock."""
+    check_names(settings)
+    compared, rows = _compared_rows(data, settings)
+    contest, notes = _make_contest(
+        compared, settings, order.among(rows), Clock(None if replay else settings.budget), tell
+    )
+    _run(contest, settings, replay)
+    trials = contest.scored
+    scores = np.column_stack([contest.problem.weighed(t.scores[t.tested], t.tested) for t in trials])
+    terms = {"n_splits": len(contest.splits), "rule": settings.rule, "draws": settings.draws}
+    claim = make_claim(scores, contest.metric.of_rows, settings.confidence, settings.seed, terms)
+    winner = trials[claim.chosen]
+    model = build(winner.name, winner.settings, replace(contest.facts, keep=data.keep))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is shown
+        model.fit(data)
+    tested, metric = winner.tested, contest.metric
+    answers = {method: values[tested] for method, values in winner.answers.items()}
+    attempts = replay.attempts if replay else tuple(contest.attempt(trial) for trial in contest.trials)
+    low, high = metric.ends(claim.low, claim.high)
+    model.search_ = SearchLedger(
+        metric.name, metric.larger_is_better, len(contest.splits), settings.metric, settings.folds, settings.seed,
+        settings.budget, len(compared.y), settings.model, order.group, order.time, settings.class_weight,
+        settings.family, settings.rule, attempts, _chosen(contest, winner, attempts), metric.shown(claim.corrected),
+        low, high, settings.confidence,
+        certify_choice(claim, _certified_splits(contest, compared, order.among(rows))),
+        unseen_errors(compared.y[tested], contest.problem.classes, answers), fitted_digest(model),
+    )  # fmt: skip
+    return FoundModel(model, assess_answers(compared, winner.answers, contest.splits, notes))
+
+
+def check_names(settings: SearchSettings) -> None:
+    for name in settings.kinds:
+        if name not in KINDS:
+            near = nearest_names(name, [*KINDS])
+            raise DataError(
+                got=f"the model {name!r}", wanted=f"auto, or some of {', '.join(KINDS)}",
+                fix=f"Did you mean {near[0]!r}?" if near else "",
+            )  # fmt: skip
+
+
+def _compared_rows(data: LabelledTable, settings: SearchSettings) -> tuple[LabelledTable, Array]:
+    """The rows on which models are compared, and their numbers; columns that tell rows apart are left out."""
+    # Part of the rows may have numbers with gaps: what tells rows apart is judged by all of them.
+    table = data.table.drop_columns([c.name for c in data.columns if c.identifies])
+    keep = tuple(c.name for c in data.columns if c.kind != "left out")
+    rows = np.arange(len(data.y))
+    if len(rows) > settings.most_rows:
+        rows = np.sort(np.random.default_rng(settings.seed).permutation(rows)[: settings.most_rows])
+        table = table.take(rows)
+    w = None if data.w is None else data.w[rows]
+    return replace(data, table=table, y=data.y[rows], w=w, keep=keep), rows
+
+
+def _make_contest(
+    data: LabelledTable,
+    settings: SearchSettings,
+    order: RowOrder,
+    clock: Clock,
+    tell: Callable[[Contest, Trial], Any],
+) -> tuple[Contest, tuple[str, ...]]:
+    metric = find_metric(settings.metric, data)
+    facts = TableFacts.of(data, settings.seed, settings.class_weight, settings.family)
+    options = {"sample_weight": data.w, "groups": order.groups}
+    problem = make_problem(build("linear", {}, facts), data.table, data.y, options)
+    splits, notes = _folds(problem, settings, order)
+    if len(data.y) == settings.most_rows:
+        notes = (*notes, f"models were compared on {len(data.y):,} rows, drawn at random")
+    return Contest(problem, splits, metric, facts, clock, tell, settings.confidence), notes
+
+
+def _folds(
+    problem: AssessedProblem, settings: SearchSettings, order: RowOrder
+) -> tuple[Sequence[Split], tuple[str, ...]]:
+    """Folds of whole groups, of later and later rows, of shuffled rows, or of rows shuffled class by class."""
+    n, folds = len(problem.y), settings.folds
+    if order.times is not None:
+        places = np.argsort(order.times, kind="stable")
+        splits = [(np.sort(places[a]), np.sort(places[b])) for a, b in TimeSeriesSplit(folds).split(places)]
+        return splits, (f"each fold tests rows that are later, by {order.time}, than those it was fitted to",)
+    if problem.groups is not None:
+        folds = min(folds, len(np.unique(problem.groups)))
+        plan = make_plan(problem, "k-fold", {"n_splits": folds}, settings.seed)
+        return plan.splits, (f"all rows of a group, by {order.group}, are in the same of {folds} folds",)
+    notes: tuple[str, ...] = ()
+    if problem.classes is None:
+        made = shuffled_folds(n, folds, settings.seed)
+    else:
+        code, counts = np.unique(problem.y, return_inverse=True, return_counts=True)[1:]
+        rarest = int(counts.argmin())
+        few = min(folds, int(counts[rarest]))
+        words = f"{few} folds instead of {folds}: class {str(problem.classes[rarest])!r} has {counts[rarest]} rows"
+        notes = (words,) if few < folds else ()
+        made = stratified_folds(code, few, settings.seed)
+    found = FoldSplits.of(made, n)
+    assert found is not None
+    return found, notes
+
+
+def _run(contest: Contest, settings: SearchSettings, replay: SearchLedger | None) -> None:
+    """Score the baseline and all candidates; an interruption keeps what is scored."""
+    contest.run_baseline()
+    if replay is not None:
+        for attempt in replay.attempts[1:]:
+            if attempt.fate == "scored":
+                contest.run_kind(attempt.name, attempt.settings)
+        return
+    try:
+        for name in settings.kinds:
+            contest.run_kind(name, (settings.settings if name == settings.model else None) or {})
+        if not contest.scored:
+            raise DataError(
+                got="; ".join(f"{t.words}: {t.why}" for t in contest.trials[1:]), wanted="a model that can be fitted"
+            )
+        if settings.tunes:
+            contest.halve_settings()
+    except KeyboardInterrupt:
+        if not contest.scored:
+            raise
+        for trial in contest.trials:
+            if trial.fate == "running":
+                trial.end("stopped", "interrupted")
+
+
+def _chosen(contest: Contest, winner: Trial, attempts: Sequence[Any]) -> int:
+    """The number of the winner among the attempts of the ledger."""
+    if len(attempts) == len(contest.trials):
+        return next(number for number, trial in enumerate(contest.trials) if trial is winner)
+    return next(
+        number
+        for number, attempt in enumerate(attempts)
+        if attempt.fate == "scored" and (attempt.name, attempt.settings) == (winner.name, winner.settings)
+    )
+
+
+def _certified_splits(contest: Contest, data: LabelledTable, order: RowOrder) -> Any:
+    keys, terms = row_keys(data.encode().X), SplitDeclaration(groups=order.groups)
+    if isinstance(contest.splits, FoldSplits):
+        return certify_partition(contest.splits.folds, keys, terms)
+    return certify_splits(contest.splits, keys, terms)

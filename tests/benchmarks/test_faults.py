@@ -1,0 +1,38 @@
+"""Faults, a few trials of each kind that needs no other program: nothing is lost, half-written or silent."""
+
+import signal
+
+import pytest
+
+from benchmarks.faults.command import all_faults, table
+from benchmarks.faults.trials import FaultFinding, FaultTally
+
+TIMES = {"flipped_bits": 40, "hostile_models": 20, "full_disks": 2, "hostile_tables": 30}
+
+
+@pytest.fixture
+def large_files_are_errors():
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGXFSZ, before)
+
+
+@pytest.mark.usefixtures("large_files_are_errors")
+@pytest.mark.parametrize("name", TIMES)
+def test_nothing_is_found(name, tmp_path):
+    tally = FaultTally(all_faults()[name])
+    tally.run(tmp_path, seed=1, times=TIMES[name])
+    assert tally.findings == []
+    assert tally.ends.total() == TIMES[name]
+
+
+def test_what_is_not_survived_is_told(tmp_path):
+    fault = all_faults()["flipped_bits"]
+
+    def fail(_):
+        raise FaultFinding("other bits")
+
+    tally = FaultTally(type(fault)("bad", "a bad day", 2, lambda folder: fail))
+    tally.run(tmp_path, seed=0, times=2)
+    assert tally.findings == ["trial 0 of seed 0: other bits", "trial 1 of seed 0: other bits"]
+    assert table([tally]).rows == [["a bad day", "2", "2", ""]]

@@ -1,0 +1,163 @@
+"""A fit that is killed goes on where it was, and ends with the bits that it would have had."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+
+from certifit import GaussianMixture, KMeans, LogisticRegression, PoissonRegressor, RandomForestClassifier
+from certifit.exceptions import DataError
+from certifit.files import pass_log
+from tests.common.catalogue import CATALOGUE, Entry, two
+
+FIRST = [next(e for e in CATALOGUE if e.cls is cls) for cls in dict.fromkeys(e.cls for e in CATALOGUE)]
+
+
+class Killed(Exception):
+    """As good as a program that ends: nothing after the last record is written."""
+
+
+def records(monkeypatch, most=10**9):
+    """Count the passes that are written, and fail after some."""
+    written, write = [], pass_log.PassLog._append
+
+    def counted(self, asked, answer):
+        write(self, asked, answer)
+        written.append(len(answer))
+        if len(written) == most:
+            raise Killed
+
+    monkeypatch.setattr(pass_log.PassLog, "_append", counted)
+    return written
+
+
+def bits(model):
+    """All arrays of a fitted model, as bytes."""
+    named = {name: value for name, value in vars(model).items() if isinstance(value, np.ndarray)}
+    return {name: value.tobytes() for name, value in named.items() if value.dtype != object}
+
+
+@pytest.mark.parametrize("entry", FIRST, ids=str)
+def test_a_killed_fit_ends_with_the_same_bits(entry: Entry, tmp_path, monkeypatch):
+    X, y = entry.data()
+    file, straight = tmp_path / "fit.ckpt", entry.fitted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with monkeypatch.context() as patch:
+            all_passes = records(patch)
+            assert bits(entry.make().fit(X, y, checkpoint=file)) == bits(straight)
+            assert not file.exists()
+        if not all_passes:
+            return  # one that looks at its rows in no sums: it begins again
+        half = -(-len(all_passes) // 2)
+        with monkeypatch.context() as patch:
+            records(patch, half)
+            with pytest.raises(Killed):
+                entry.make().fit(X, y, checkpoint=file)
+        with monkeypatch.context() as patch:
+            rest = records(patch)
+            assert bits(entry.make().fit(X, y, checkpoint=file)) == bits(straight)
+    network = "neural_network" in entry.cls.__module__  # which writes where it stands by itself
+    assert len(rest) == len(all_passes) - half or network
+
+
+def test_a_program_that_is_killed(tmp_path):
+    script = textwrap.dedent("""
+        import sys, os, signal
+        import numpy as np
+        from certifit import GaussianMixture
+        from certifit.files import pass_log
+        X = np.random.default_rng(0).normal(size=(200, 3))
+        write, left = pass_log.PassLog._append, [7]
+        def die(self, asked, answer):
+            write(self, asked, answer)
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        pass_log.PassLog._append = die
+        GaussianMixture(2).fit(X, checkpoint=sys.argv[1])
+    """)
+    file = tmp_path / "fit.ckpt"
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    killed = subprocess.run([sys.executable, "-c", script, str(file)], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    seed = json.loads(file.read_bytes().split(b"\n")[1])["seed"]  # none is given: the one drawn is used again
+    assert bits(GaussianMixture(2).fit(X, checkpoint=file)) == bits(GaussianMixture(2, random_state=seed).fit(X))
+
+
+def killed_fit(file, monkeypatch, make=LogisticRegression):
+    X, y = two()
+    with monkeypatch.context() as patch:
+        records(patch, 2)
+        with pytest.raises(Killed):
+            make().fit(X, y, checkpoint=file)
+    return X, y
+
+
+def test_other_rows_and_settings_are_refused(tmp_path, monkeypatch):
+    file = tmp_path / "fit.ckpt"
+    X, y = killed_fit(file, monkeypatch)
+    with pytest.raises(DataError, match="other rows"):
+        LogisticRegression().fit(X + 1, y, checkpoint=file)
+    with pytest.raises(DataError, match="other C"):
+        LogisticRegression(C=2).fit(X, y, checkpoint=file)
+    with pytest.raises(DataError, match="other model and other"):
+        PoissonRegressor().fit(X, y, checkpoint=file)
+    assert LogisticRegression(max_iter=7, n_jobs=1).fit(X, y, checkpoint=file).certificate_.holds  # it goes further
+
+
+def test_a_file_that_is_damaged(tmp_path, monkeypatch):
+    file = tmp_path / "fit.ckpt"
+    X, y = killed_fit(file, monkeypatch)
+    whole, straight = file.read_bytes(), LogisticRegression().fit(X, y)
+    start = whole.index(b"\n", whole.index(b"\n") + 1) + 1  # behind the lines that say of which fit it is
+    for place in range(start, len(whole), 61):  # a record that is not what was written is not there
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert bits(LogisticRegression().fit(X, y, checkpoint=file)) == bits(straight)
+    for cut in (start, start + 5, len(whole) - 1):
+        file.write_bytes(whole[:cut])
+        assert bits(LogisticRegression().fit(X, y, checkpoint=file)) == bits(straight)
+    for content in (b"", b"other\n", whole[: start - 4]):
+        file.write_bytes(content)
+        with pytest.raises(DataError, match="checkpoint"):
+            LogisticRegression().fit(X, y, checkpoint=file)
+
+
+def test_no_code_is_run_by_reading(tmp_path, monkeypatch):
+    file = tmp_path / "fit.ckpt"
+    X, y = killed_fit(file, monkeypatch)
+    whole, command = file.read_bytes(), b"cos\nsystem\n(S'touch " + bytes(tmp_path / "ran") + b"'\ntR."
+    start = whole.index(b"\n", whole.index(b"\n") + 1) + 1
+    body = whole[start + 8 + pass_log.DIGEST :][: pass_log.DIGEST] + command  # an answer to the first question
+    file.write_bytes(whole[:start] + len(body).to_bytes(8, "little") + hashlib.sha256(body).digest() + body)
+    with pytest.raises(DataError, match="answers that no fit gives"):
+        LogisticRegression().fit(X, y, checkpoint=file)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_cannot_be_kept(tmp_path):
+    X, y = two()
+    with pytest.raises(DataError, match="random_state=0, say"):
+        KMeans(2, random_state=np.random.RandomState(0)).fit(X, checkpoint=tmp_path / "fit.ckpt")
+    with pytest.raises(DataError, match="path of a file"):
+        LogisticRegression().fit(X, y, checkpoint=3)
+    with pytest.raises(FileNotFoundError):
+        LogisticRegression().fit(X, y, checkpoint=tmp_path / "none" / "fit.ckpt")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_drawn_seed_is_drawn_once(tmp_path, monkeypatch):
+    file = tmp_path / "fit.ckpt"
+    X, y = killed_fit(file, monkeypatch, lambda: RandomForestClassifier(12))
+    first, model = file.read_bytes(), RandomForestClassifier(12)
+    one = bits(model.fit(X, y, checkpoint=file).trees_)
+    file.write_bytes(first)
+    assert bits(model.fit(X, y, checkpoint=file).trees_) == one
+    assert model.random_state is None

@@ -1,0 +1,228 @@
+"""Models compared on the same folds: scores against fits by hand, the choice, the clock, the replay."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from certifit import DataError, TableClassifier, TableRegressor, audit, fit, load, save
+from certifit.datasets import penguins_table
+from certifit.table.labelled_table import labelled_table
+from certifit.table.portfolio import contest as contests
+from certifit.table.portfolio.candidates import KINDS, RUN_ORDER
+from certifit.table.portfolio.clock import Clock, read_budget
+from certifit.table.portfolio.search import SearchSettings, search
+
+
+class CountedClock(Clock):
+    """A clock that runs out after so many questions, so that no test depends on the time."""
+
+    def __init__(self, questions):
+        self.questions = questions
+
+    def left(self):
+        self.questions -= 1
+        return 60.0 if self.questions > 0 else -1.0
+
+
+def table(n=90, seed=0):
+    """Three classes, of which two are told apart by x alone; and an amount."""
+    rng = np.random.default_rng(seed)
+    kind = np.arange(n) % 3
+    x = np.where(kind == 0, 3.0, 0.0) + rng.normal(size=n)
+    z = np.where(kind == 1, 1.5, 0.0) + rng.normal(size=n)
+    names = np.array(["a", "b", "c"])[kind]
+    words = np.where(rng.random(n) < 0.3, None, names)
+    return pa.table({"x": x, "z": z, "word": words, "amount": 10 * x + rng.normal(size=n), "kind": names})
+
+
+QUICK = "linear, naive_bayes, linear_svm"
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """Makes a search stop after so many questions to the clock."""
+
+    def stop(questions):
+        monkeypatch.setattr("certifit.table.portfolio.search.Clock", lambda seconds: CountedClock(questions))
+
+    return stop
+
+
+def test_scores_are_those_of_fits_to_the_same_folds():
+    rows = table().drop_columns(["amount"])
+    found = fit(rows, "kind", model="linear")
+    y = rows["kind"].to_numpy()
+    said = np.empty_like(y)
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
+        said[test] = TableClassifier().fit(rows.take(train), "kind").predict(rows.take(test))
+    assert found.search_.winner.score == pytest.approx(accuracy_score(y, said), abs=1e-12)
+    assert found.search_.winner.low < found.search_.winner.score < found.search_.winner.high
+
+
+def test_r2_is_that_of_all_rows_and_the_baseline_knows_the_mean():
+    rows = table().drop_columns(["kind"])
+    found = fit(rows, "amount", model="linear").search_
+    y = rows["amount"].to_numpy()
+    said, mean = np.empty_like(y), np.empty_like(y)
+    for train, test in KFold(5, shuffle=True, random_state=0).split(y):
+        said[test] = TableRegressor().fit(rows.take(train), "amount").predict(rows.take(test))
+        mean[test] = y[train].mean()
+    assert found.winner.score == pytest.approx(r2_score(y, said), abs=1e-9)
+    assert found.baseline.score == pytest.approx(r2_score(y, mean), abs=1e-9)
+
+
+def test_the_choice_is_certified_and_the_simplest_within_one_error_of_the_best():
+    ledger = fit(table().drop_columns(["amount"]), "kind", model=QUICK).search_
+    scored = [a for a in ledger.attempts[1:] if a.fate == "scored"]
+    best = max(scored, key=lambda a: a.score)
+    n, inflation = ledger.rows_compared, np.sqrt(1 + 5 / 4)
+    error = inflation * np.sqrt(best.score * (1 - best.score) / n)
+    order = [*KINDS]
+    near = [a for a in scored if a.score >= best.score - error]
+    assert order.index(ledger.winner.name) == min(order.index(a.name) for a in near)
+    assert ledger.choice.holds
+    assert ledger.corrected_low <= ledger.corrected <= ledger.corrected_high
+
+
+@pytest.mark.parametrize("questions", [3, 12, 10_000], ids=["at once", "in the middle", "never"])
+def test_a_replay_gives_the_same_bits_wherever_the_clock_stopped(stopped, questions, tmp_path):
+    rows = table().drop_columns(["amount"])
+    stopped(questions)
+    first = fit(rows, "kind", model=QUICK)
+    fates = {a.fate for a in first.search_.attempts}
+    assert ("skipped" in fates or "stopped" in fates) == (questions < 10_000)
+    save(first, tmp_path / "m.certifit")
+    stored = load(tmp_path / "m.certifit")
+    assert repr(stored.search_.attempts) == repr(first.search_.attempts)
+    again = fit(rows, "kind", replay=stored, seed=1)  # the ledger's seed counts
+    assert again.search_.digest == first.search_.digest == stored.search_.digest
+    assert again.search_.chosen == first.search_.chosen
+    assert (again.search_.unseen_errors == first.search_.unseen_errors).all()
+
+
+def test_the_digest_sees_a_changed_number():
+    from certifit.table.portfolio.digest import fitted_digest
+
+    model = fit(table().drop_columns(["amount"]), "kind", model="linear")
+    before = fitted_digest(model)
+    model.model_.coef_[0, 0] = np.nextafter(model.model_.coef_[0, 0], 9.0)
+    assert fitted_digest(model) != before
+
+
+def test_an_interruption_keeps_the_best_so_far(monkeypatch):
+    data = labelled_table(table().drop_columns(["amount"]), "kind")
+    count = iter(range(100))
+    whole = contests.Contest._score_fold
+
+    def interrupted(self, trial, number, problem):
+        if trial.name != "baseline" and next(count) == 7:
+            raise KeyboardInterrupt
+        whole(self, trial, number, problem)
+
+    monkeypatch.setattr(contests.Contest, "_score_fold", interrupted)
+    ledger = search(data, SearchSettings(model=QUICK)).ledger
+    assert ledger.winner.name == "linear"
+    assert [(a.fate, a.why, a.folds) for a in ledger.attempts[2:]] == [("stopped", "interrupted", 2)]
+
+
+def test_settings_are_halved_on_the_first_folds():
+    ledger = fit(table().drop_columns(["amount"]), "kind", model=QUICK, budget="10m").search_
+    tried = [a for a in ledger.attempts if a.settings]
+    folds = sorted(a.folds for a in tried)
+    assert len(tried) == 8
+    assert folds == [1, 1, 1, 1, 2, 2, 5, 5]
+    assert all(a.fate == ("scored" if a.folds == 5 else "dropped") for a in tried)
+
+
+@pytest.mark.parametrize("target", ["kind", "amount"])
+def test_sets_and_intervals_hold_new_rows_about_as_often_as_they_say(target):
+    """Of 3,000 new rows, 90 % by the binomial law are between 0.85 and 0.95, where 150 rows set the radius."""
+    other = "amount" if target == "kind" else "kind"
+    model = fit(table(150).drop_columns([other]), target, model="linear")
+    new = table(3000, seed=1)
+    y = new[target].to_numpy()
+    if target == "kind":
+        held = model.predict_set(new)[np.arange(3000), np.searchsorted(model.classes_, y)]
+    else:
+        low, high = model.predict_interval(new).T
+        held = (low <= y) & (y <= high)
+    assert 0.85 < held.mean() < 0.95
+    with pytest.raises(DataError, match="at least 199"):
+        (model.predict_set if target == "kind" else model.predict_interval)(new, coverage=0.995)
+
+
+def test_a_model_without_a_ledger_knows_no_intervals():
+    model = TableClassifier().fit(table().drop_columns(["amount"]), "kind")
+    with pytest.raises(DataError, match="not known"):
+        model.predict_set(table())
+
+
+@pytest.mark.parametrize("name", [name for name in RUN_ORDER if name not in ("boosting", "additive")])
+def test_every_kind_fits_proves_and_is_audited(name, tmp_path):
+    rows = table(60).drop_columns(["amount"])
+    model = fit(rows, "kind", model=name, cv=2)
+    assert model.search_.winner.certificate == model.certificate_.kind
+    save(model, tmp_path / "m.certifit")
+    assert audit(load(tmp_path / "m.certifit"), rows).holds
+    assert name.split("_")[0] in model.search_.winner.name
+
+
+def test_groups_stay_together_and_later_rows_are_tested(monkeypatch):
+    seen = []
+    whole = contests.Contest._score_fold
+
+    def watched(self, trial, number, problem):
+        seen.append(self.splits[number])
+        whole(self, trial, number, problem)
+
+    monkeypatch.setattr(contests.Contest, "_score_fold", watched)
+    group, time = np.arange(90) % 7, np.arange(90)[::-1]
+    rows = table().drop_columns(["amount"]).append_column("g", pa.array(group)).append_column("t", pa.array(time))
+    model = fit(rows, "kind", model="linear", group="g", drop=["t"])
+    assert "g" not in model.features_
+    assert all(not set(group[train]) & set(group[test]) for train, test in seen)
+    seen.clear()
+    assert fit(rows, "kind", model="linear", time="t", drop=["g"]).search_.choice.holds
+    assert all(time[train].max() < time[test].min() for train, test in seen)
+
+
+def test_weights_count_rows():
+    rows = table().drop_columns(["amount"])
+    twice = pa.concat_tables([rows, rows.slice(0, 30)])
+    weighted = rows.append_column("w", pa.array(np.where(np.arange(90) < 30, 2.0, 1.0)))
+    found = fit(weighted, "kind", model="linear", weight="w")
+    assert found.model_.coef_ == pytest.approx(TableClassifier().fit(twice, "kind").model_.coef_, rel=1e-3, abs=1e-4)
+
+
+def test_what_is_asked_wrongly_is_refused():
+    rows = table().drop_columns(["amount"])
+    for options, words in (
+        ({"model": "forrest"}, "Did you mean 'forest'"),
+        ({"metric": "r2"}, "the metric 'r2' for classification"),
+        ({"budget": "soon"}, "60s, 2m or 1h"),
+        ({"cvv": 3}, "the option 'cvv'"),
+        ({"group": "kind"}, "as the group and as the target"),
+        ({"drop": ["kind"]}, "to be dropped"),
+        ({"replay": TableClassifier()}, "to replay"),
+        ({"model": "linear_svm", "metric": "log_loss"}, "it gives no probabilities"),
+    ):
+        with pytest.raises(DataError, match=words.replace("'", ".")):
+            fit(rows, "kind", **options)
+    assert [read_budget(words) for words in ("1h", " 90 ", "0.5m")] == [3600.0, 90.0, 30.0]
+
+
+def test_few_rows_are_fitted_without_a_comparison():
+    model = fit(penguins_table().slice(140, 19), "species")
+    assert not hasattr(model, "search_")
+    assert model.certificate_.holds
+
+
+def test_the_leaderboard_is_shown_in_words_and_in_notebooks():
+    model = fit(table().drop_columns(["amount"]), "kind", model=QUICK)
+    text = repr(model)
+    for part in ("TableClassifier(", "* ", "naive Bayes", "baseline", "chosen by one standard error", "optimal"):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Leaderboard" in model._repr_html_()
