@@ -35,6 +35,11 @@ def models(tmp_path_factory):
     return place
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def run(*arguments):
     return CliRunner().invoke(app, ["audit", *map(str, arguments)])
 
@@ -47,19 +52,18 @@ def cases(path):
     return failed
 
 
-def test_a_good_model_passes_and_a_tampered_one_fails(models, tmp_path):
-    xml = tmp_path / "r.xml"
-    assert run(models / "good.certifit", penguins_path(), "--ci", "--junit", xml).exit_code == 0
-    assert cases(xml) == []
-    assert run(models / "bad.certifit", penguins_path(), "--ci", "--junit", xml).exit_code == 1
-    assert any("optimal" in name for name in cases(xml))
+def test_a_good_model_passes_and_a_tampered_one_fails(models):
+    assert run(models / "good.certifit", penguins_path(), "--ci").exit_code == 0
+    assert cases("good-audit.xml") == []
+    assert run(models / "bad.certifit", penguins_path(), "--ci").exit_code == 1
+    assert any("optimal" in name for name in cases("bad-audit.xml"))
 
 
-def test_another_table_fails_on_a_ci_server(models, tmp_path):
-    xml, lines = tmp_path / "r.xml", penguins_path().read_text().splitlines(keepends=True)
-    (tmp_path / "fewer.csv").write_text("".join(lines[:-5]))
-    assert run(models / "good.certifit", tmp_path / "fewer.csv", "--ci", "--junit", xml).exit_code == 1
-    assert "the table is the one that the model was fitted to" in cases(xml)
+def test_another_table_fails_on_a_ci_server(models):
+    lines = penguins_path().read_text().splitlines(keepends=True)
+    Path("fewer.csv").write_text("".join(lines[:-5]))
+    assert run(models / "good.certifit", "fewer.csv", "--ci").exit_code == 1
+    assert "the table is the one that the model was fitted to" in cases("good-audit.xml")
 
 
 def test_pickles_are_loaded_only_where_that_is_asked_for(models):

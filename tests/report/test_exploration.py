@@ -37,7 +37,7 @@ def planted():
             "constant": np.ones(120),
         }
     )
-    return truth, explore_table(table, groups=3)
+    return truth, explore_table(table, groups=3, tuning=ExploreTuning(most_components=2))
 
 
 def test_planted_groups_are_found_with_their_columns(planted):
@@ -68,7 +68,7 @@ def test_holes_and_outliers_are_named(planted):
 def test_no_groups_are_made_up():
     rng = np.random.default_rng(1)
     table = pa.table({name: rng.normal(size=60) for name in "abcd"})
-    found = explore_table(table, tuning=ExploreTuning(most_groups=3))
+    found = explore_table(table, tuning=ExploreTuning(most_groups=3, most_components=2))
     assert found.n_groups == 1
     assert found.groups is None
     assert found.mixture.best.n_components == 1

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
 
 import certifit
 from benchmarks.browser import browser, find_chromium
 from benchmarks.page_tampering import tamper
 from certifit.datasets import penguins_table
 from certifit.report import Report, render
+from certifit.report.page import PageSection, compose
 from certifit.report.sealing.convex_fits import convex_fit, model_proof
 from certifit.report.sealing.proof import FitSource, ProofTuning, page_proof
 from certifit.report.sealing.seal import page_digest, written_words
@@ -78,6 +80,14 @@ def test_other_libraries_models_have_a_proof_too():
         (Ridge().fit(X, X[:, 0] + 1), X[:, 0] + 1),
     ):
         assert model_proof(model, X, FitSource(target, None), certifit.audit(model, X, target))["form"] == "rows"
+    kinds = np.digitize(X[:, 0], [-0.5, 0.5])
+    for machine in (
+        LinearSVC(tol=1e-10, max_iter=100_000, intercept_scaling=2.0, C=0.3).fit(X, kinds),
+        certifit.LinearSVC(penalize_intercept=False).fit(X, kinds),
+        certifit.LinearSVC(fit_intercept=False).fit(X, kinds),
+    ):
+        found = model_proof(machine, X, FitSource(kinds, None), certifit.audit(machine, X, kinds))
+        assert (found["form"], found["family"]) == ("rows", "squared_hinge")
     without = LogisticRegression(l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=10_000).fit(X, y)
     assert model_proof(without, X, FitSource(y, None), certifit.audit(without, X, y))["form"] == "none"
 
@@ -102,6 +112,23 @@ def test_the_digest_covers_words_numbers_and_drawings():
     assert "Notchecked" not in written_words(text)
 
 
+def machines():
+    """Scikit-learn's machines of three classes, with penalised intercepts."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    kinds = np.digitize(X[:, 0] + 0.2 * rng.normal(size=60), [-0.5, 0.5])
+    return LinearSVC(tol=1e-10, max_iter=100_000, intercept_scaling=2.0, C=0.3).fit(X, kinds), X, kinds
+
+
+def sums_only(model, X, y):
+    """A page that carries sums in place of rows."""
+    fit, source = convex_fit(model, X, FitSource(y, None))
+    proof = page_proof(fit, source, certifit.audit(model, X, y), ProofTuning(most_bytes=700))
+    assert proof["form"] == "sums"
+    shown = {"settings": {}, "versions": {}, "fingerprint": proof["fingerprint"], "reproduce": "", "recheck": ""}
+    return compose("t", "", [PageSection("settings", shown)], proof)
+
+
 # In a browser. -------------------------------------------------------------------------------------------------
 
 
@@ -117,6 +144,8 @@ def pages(tmp_path_factory):
     model = TableRegressor(family="poisson").fit(table, "y", "w")
     data = labelled_table(table, "y", "w", task="regression")
     texts["weights"] = render(Report(model, data, "not cross-validated, as asked", "t", {}, ""))
+    texts["machines"] = certifit.report(*machines()).html
+    texts["sums"] = sums_only(*machines())
     rng = np.random.default_rng(0)
     for i in range(8):
         name = ("binary", "poisson")[i % 2]
@@ -152,7 +181,7 @@ def needs_browser(pages):
 
 
 def test_honest_pages_are_green(pages):
-    for name in (*FAMILIES, "classes", "binary", "weights"):
+    for name in (*FAMILIES, "classes", "binary", "weights", "machines", "sums"):
         assert not needs_browser(pages) or pages[1][name] == "seal green", name
 
 

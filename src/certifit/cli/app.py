@@ -141,9 +141,8 @@ def audit(
         str | None, typer.Option(help="Target column, of a model that is not certifit's.", show_default=False)
     ] = None,
     ci: Annotated[
-        bool, typer.Option("--ci", help="Write JUnit XML; another table than the fit's fails too.")
+        bool, typer.Option("--ci", help="Write JUnit XML, MODEL-audit.xml; another table than the fit's fails too.")
     ] = False,
-    junit: Annotated[Path, typer.Option(help="Where --ci writes.")] = Path("certifit-audit.xml"),
     unsafe_pickle: Annotated[
         bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
     ] = False,
@@ -158,7 +157,7 @@ def audit(
     from certifit.cli.commands.audit import AuditSettings, run_audit
     from certifit.cli.files import TableFiles
 
-    settings = AuditSettings(target, junit if ci else None, unsafe_pickle)
+    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle)
     if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
 
@@ -168,7 +167,7 @@ def diff(
     first: Annotated[Path, typer.Argument(help="A model of `certifit fit`.", metavar="A", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another one.", metavar="B", show_default=False)],
     table: Annotated[
-        list[str] | None, typer.Argument(help="Rows to compare them on.", metavar="[TABLE]...", show_default=False)
+        str | None, typer.Argument(help="Rows to compare them on.", metavar="[TABLE]", show_default=False)
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -181,7 +180,8 @@ def diff(
     from certifit.cli.commands.diff import run_diff
     from certifit.cli.files import TableFiles
 
-    if not run_diff(first, second, TableFiles(tuple(table)) if table else None, _screen(quiet, json)):
+    files = None if table is None else TableFiles((table,))
+    if not run_diff(first, second, files, _screen(quiet, json)):
         raise typer.Exit(DIFFERENT)
 
 
@@ -207,7 +207,7 @@ def explore(
     from certifit.cli.commands.explore import ExploreSettings, run_explore
     from certifit.cli.files import TableFiles
 
-    settings, files = ExploreSettings(groups, tuple(drop or ()), seed), TableFiles(tuple(table))
+    files, settings = TableFiles(tuple(table)), ExploreSettings(groups, tuple(drop or ()), seed)
     run_explore(files, settings, report or Path(f"{files.stem}-explored.html"), _screen(quiet, json))
 
 

@@ -28,7 +28,7 @@ def run_audit(
 ) -> bool:
     """Recompute the certificate from the table; True if it holds (and, for a CI server, the table is the fit's)."""
     if settings.junit is not None:
-        check_writable(settings.junit, *table_path.paths, model_path)
+        check_writable(settings.junit, *table_path.paths, str(model_path))
     if is_foreign(model_path):
         certificate, document, cases = _audit_foreign(model_path, table_path, settings)
     else:

@@ -32,6 +32,7 @@ class ExploreTuning:
     weak: float = 0.25  # silhouette below which no groups stand out (Kaufman & Rousseeuw 1990)
     most_axes: int = 10
     mixture_axes: int = 4
+    most_components: int = 6  # of the mixture
     few_values: int = 10  # a column of numbers with so many different ones is no part of the mixture
     explained: float = 0.95  # share of the variance that the axes for outliers hold
     most_outliers: int = 12
@@ -170,7 +171,7 @@ def _mixture(Z: Array, seed: int, tuning: ExploreTuning) -> tuple[MixtureChoice 
     part = Z[np.random.default_rng(seed).permutation(len(Z))[: tuning.choice_rows]]
     if len(part) < 10 * Z.shape[1]:
         return None, None
-    found = select_mixture(part, range(1, 7), ["full", "diag"], random_state=seed)
+    found = select_mixture(part, range(1, tuning.most_components + 1), ["full", "diag"], random_state=seed)
     return found, np.asarray(found.model.predict(Z))
 
 

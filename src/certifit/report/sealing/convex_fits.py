@@ -1,7 +1,7 @@
 """Fitted models as the convex problem that a page's script can recompute, or why it cannot.
 
-Logistic regressions and generalised linear models with a ridge penalty, ours and scikit-learn's: the checkers'
-adapters say what such a model claims to have minimised.
+Logistic regressions, generalised linear models and linear machines with a ridge penalty, ours and scikit-learn's:
+what they claim to have minimised is read as the checkers' adapters do.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def convex_fit(model: Any, X: Array, source: FitSource) -> tuple[ConvexFit | str
     intercept = np.array(np.broadcast_to(np.ravel(model.intercept_), len(coef)), dtype=np.float64)
     given = np.ones(len(X)) if source.w is None else source.w
     if hasattr(model, "classes_"):
+        if name == "LinearSVC":
+            return _squared_hinge(model, (coef, intercept), X, source, given), source
         if "logistic" not in find_audited(model, None).auditor.__name__:
             return f"the script has no proof for a {name}", source
         settings = logistic_settings(model)
@@ -62,3 +64,17 @@ def convex_fit(model: Any, X: Array, source: FitSource) -> tuple[ConvexFit | str
     theta = glm.theta if glm.family == "negative_binomial" else None
     source = source._replace(y=y)
     return ConvexFit(glm.family, coef, intercept, lam, X, y, given, glm.intercept, theta), source
+
+
+def _squared_hinge(
+    model: Any, fitted: tuple[Array, Array], X: Array, source: FitSource, given: Array
+) -> ConvexFit | str:
+    """A linear machine, or one for each class against the others; its intercept is penalised unless it says not."""
+    plain = (model.loss, model.penalty, model.multi_class, model.class_weight) == ("squared_hinge", "l2", "ovr", None)
+    classes, code = np.unique(source.y, return_inverse=True)
+    if not plain or not np.array_equal(classes, model.classes_):
+        return "the script knows linear machines with a squared hinge and a ridge penalty only"
+    free = bool(model.fit_intercept) and not getattr(model, "penalize_intercept", True)
+    bias = float(model.intercept_scaling) if model.fit_intercept and not free else 0.0
+    C, (coef, intercept) = float(model.C), fitted
+    return ConvexFit("squared_hinge", coef, intercept, 1.0, X, code, C * given, free, bias=bias, unit=C)

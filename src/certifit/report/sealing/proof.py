@@ -46,6 +46,17 @@ class ConvexFit(NamedTuple):
     w: Array  # (n,) weights, those of the classes included
     free_intercept: bool = True
     theta: float | None = None  # of the negative binomial
+    bias: float = 0.0  # the intercept is the penalised coefficient of a column of these; 0: it is not penalised
+    unit: float = 1.0  # by which given weights were multiplied
+
+    @property
+    def penalised(self) -> Array:
+        """All numbers in the penalty, with penalised intercepts after the coefficients."""
+        return np.append(self.coef.ravel(), self.intercept / self.bias if self.bias else ())
+
+    def slopes(self, sums: ConvexSums) -> Array:
+        """The slopes of the loss in these."""
+        return np.append(sums.g.ravel(), sums.off * self.bias if self.bias else ())
 
 
 class ConvexSums(NamedTuple):
@@ -60,6 +71,12 @@ class ConvexSums(NamedTuple):
 def _logistic(s: Array, y: Array) -> tuple[Array, Array, Array]:
     p = expit(s)
     return np.logaddexp(0.0, s) - y * s, p - y, p * expit(-s)
+
+
+def _squared_hinge(s: Array, y: Array) -> tuple[Array, Array, Array]:
+    side = 2.0 * y - 1.0
+    short = np.maximum(0.0, 1.0 - side * s)
+    return short**2, -2 * side * short, 2.0 * (short > 0)
 
 
 def _poisson(s: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -81,6 +98,7 @@ def _negative_binomial(s: Array, y: Array, theta: float) -> tuple[Array, Array, 
 LOSSES: dict[str, Callable[..., tuple[Array, Array, Array]]] = {
     "gaussian": lambda s, y: (0.5 * (s - y) ** 2, s - y, np.ones_like(s)),
     "logistic": _logistic,
+    "squared_hinge": _squared_hinge,
     "poisson": _poisson,
     "gamma": _gamma,
     "negative_binomial": _negative_binomial,
@@ -90,10 +108,10 @@ LOSSES: dict[str, Callable[..., tuple[Array, Array, Array]]] = {
 def measure(fit: ConvexFit, b: Array) -> ConvexSums:
     """The sums at intercepts b (k,)."""
     scores = fit.X @ fit.coef.T + b
-    if len(fit.coef) == 1:
+    if fit.family != "softmax":
         further = () if fit.theta is None else (fit.theta,)
-        loss, slope, h = LOSSES[fit.family](scores[:, 0], fit.y, *further)
-        slope, H = slope[:, None], np.array([[fit.w @ h]])
+        losses, slope, h = LOSSES[fit.family](scores, _targets(fit), *further)
+        loss, H = losses.sum(axis=1), np.diag(fit.w @ h)
     else:
         p, own = softmax(scores, axis=1), fit.y[:, None] == np.arange(len(b))
         top = scores.max(axis=1)
@@ -103,9 +121,14 @@ def measure(fit: ConvexFit, b: Array) -> ConvexSums:
     return ConvexSums(float(fit.w @ loss), weighted.T @ fit.X, weighted.sum(axis=0), H)
 
 
+def _targets(fit: ConvexFit) -> Array:
+    """What each score is to say (n, k): the target itself, or which of several classes a row is of."""
+    return fit.y[:, None] if len(fit.coef) == 1 else (fit.y[:, None] == np.arange(len(fit.coef))).astype(np.float64)
+
+
 def best_intercepts(fit: ConvexFit, tuning: ProofTuning = ProofTuning()) -> ConvexSums:
-    """The sums at the best intercepts, by Newton's method; the last of several classes keeps its own."""
-    b, m = fit.intercept.copy(), max(1, len(fit.coef) - 1)
+    """The sums at the best intercepts, by Newton's method; the last of a softmax keeps its own."""
+    b, m = fit.intercept.copy(), len(fit.coef) - (fit.family == "softmax")
     here = measure(fit, b)
     for _ in range(tuning.steps if fit.free_intercept else 0):
         if (np.abs(here.off) <= tuning.balanced * fit.w.sum()).all():
@@ -121,16 +144,18 @@ def find_witness(fit: ConvexFit, tuning: ProofTuning = ProofTuning()) -> ConvexF
     if k * (d + 1) > tuning.most_parameters or k * k * fit.X.size > tuning.most_numbers:
         return fit
     Z = np.column_stack([fit.X, np.ones(len(fit.X))])
-    ridge = np.tile(np.append(np.full(d, fit.lam), 0.0 if fit.free_intercept else 1e300), k)
-    # Of several classes the intercepts have no common part: a ridge on it changes nothing else.
-    ridge += np.tile(np.append(np.zeros(d), 1e-9 * fit.w.sum()), k) * (k > 1)
+    moves = fit.free_intercept or fit.bias > 0
+    pull = fit.lam / fit.bias**2 if fit.bias else 0.0
+    ridge = np.tile(np.append(np.full(d, fit.lam), pull if moves else 1e300), k)
+    # The intercepts of a softmax have no common part: a ridge on it changes nothing else.
+    ridge += np.tile(np.append(np.zeros(d), 1e-9 * fit.w.sum()), k) * (fit.family == "softmax")
     for _ in range(tuning.steps):
         here = measure(fit, fit.intercept)
-        slope = np.column_stack([here.g + fit.lam * fit.coef, here.off]).ravel()
+        slope = np.column_stack([here.g + fit.lam * fit.coef, here.off + pull * fit.intercept]).ravel()
         curved = _row_curvatures(fit)  # (n, k, k)
         H = np.einsum("nab,ni,nj->aibj", curved, Z, Z, optimize=True).reshape(len(slope), len(slope)) + np.diag(ridge)
         step = np.linalg.solve(H, slope).reshape(k, d + 1)
-        fit = fit._replace(coef=fit.coef - step[:, :-1], intercept=fit.intercept - step[:, -1] * fit.free_intercept)
+        fit = fit._replace(coef=fit.coef - step[:, :-1], intercept=fit.intercept - step[:, -1] * moves)
         if np.abs(step).max() < 1e-10:
             break
     return fit
@@ -139,17 +164,18 @@ def find_witness(fit: ConvexFit, tuning: ProofTuning = ProofTuning()) -> ConvexF
 def _row_curvatures(fit: ConvexFit) -> Array:
     """The curvature of every row's weighted loss in its scores (n, k, k)."""
     scores = fit.X @ fit.coef.T + fit.intercept
-    if len(fit.coef) == 1:
+    if fit.family != "softmax":
         further = () if fit.theta is None else (fit.theta,)
-        return (fit.w * LOSSES[fit.family](scores[:, 0], fit.y, *further)[2])[:, None, None]
+        h = fit.w[:, None] * LOSSES[fit.family](scores, _targets(fit), *further)[2]
+        return h[:, :, None] * np.eye(h.shape[1])
     p = softmax(scores, axis=1)
     return fit.w[:, None, None] * (p[:, :, None] * np.eye(p.shape[1]) - p[:, :, None] * p[:, None, :])
 
 
 def lower_bound(fit: ConvexFit, best: ConvexSums) -> float:
     """P(β, b*) - |g|² / 2λ."""
-    slope = best.g + fit.lam * fit.coef
-    return best.loss + 0.5 * fit.lam * float((fit.coef**2).sum()) - float((slope**2).sum()) / (2 * fit.lam)
+    slope = fit.slopes(best) + fit.lam * fit.penalised
+    return best.loss + 0.5 * fit.lam * float((fit.penalised**2).sum()) - float((slope**2).sum()) / (2 * fit.lam)
 
 
 class FitSource(NamedTuple):
@@ -168,11 +194,12 @@ def page_proof(
         return {"form": "none", "why": str(fit)}
     with np.errstate(all="ignore"):
         try:
-            here, witness = measure(fit, fit.intercept), find_witness(fit, tuning)
-            best = best_intercepts(witness, tuning)
+            here = measure(fit, fit.intercept)
+            found = [(point, best_intercepts(point, tuning)) for point in (fit, find_witness(fit, tuning))]
+            witness, best = max(found, key=lambda pair: np.nan_to_num(lower_bound(*pair), nan=-np.inf))
         except np.linalg.LinAlgError:
             return {"form": "none", "why": "numbers overflow"}
-    penalty = 0.5 * fit.lam * float((fit.coef**2).sum())
+    penalty = 0.5 * fit.lam * float((fit.penalised**2).sum())
     objective, bound = here.loss + penalty, lower_bound(witness, best)
     size = max(certificate.scale, abs(certificate.objective))
     close, limit = tuning.agreement * size, certificate.limit
@@ -190,6 +217,8 @@ def page_proof(
         "lam": fit.lam,
         "k": len(fit.coef),
         "free_intercept": fit.free_intercept,
+        "bias": fit.bias,
+        "unit": fit.unit,
         "coef": _packed_bytes(fit.coef),
         "intercept": _packed_bytes(fit.intercept),
         "witness": _packed_bytes(witness.coef),
@@ -204,7 +233,7 @@ def page_proof(
         **proof,
         "loss": here.loss,
         "best_loss": best.loss,
-        "slopes": _packed_bytes(best.g),
+        "slopes": _packed_bytes(witness.slopes(best)),
     }
     if 3 * len(sums["slopes"]) > tuning.most_bytes:
         return {"form": "none", "why": "the coefficients alone would not fit into the page"}

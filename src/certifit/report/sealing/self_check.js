@@ -87,6 +87,10 @@ const FAMILIES = {
     const small = Math.exp(-Math.abs(s)), p = s > 0 ? 1 / (1 + small) : small / (1 + small);
     return [Math.log1p(small) + Math.max(s, 0) - y * s, p - y, small / (1 + small) / (1 + small)];
   },
+  squared_hinge: (s, y) => {
+    const side = 2 * y - 1, short = Math.max(0, 1 - side * s);
+    return [short * short, -2 * side * short, short > 0 ? 2 : 0];
+  },
   poisson: (s, y) => {
     const mean = Math.exp(s);
     return [mean - y - (y > 0 ? y * (s - Math.log(y)) : 0), mean - y, mean];
@@ -113,11 +117,13 @@ function measure(data, beta, b) {
       for (let j = 0; j < d; j++) s += beta[c * d + j] * X[i * d + j];
       score[c] = s;
     }
-    if (k === 1) {
-      const [loss, u, h] = FAMILIES[data.family](score[0], y[i], data.theta);
-      out.loss += w[i] * loss;
-      slope[0] = u;
-      out.H[0] += w[i] * h;
+    if (data.family !== "softmax") {
+      for (let c = 0; c < k; c++) {  // several scores tell each class from all others
+        const [loss, u, h] = FAMILIES[data.family](score[c], k === 1 ? y[i] : Number(y[i] === c), data.theta);
+        out.loss += w[i] * loss;
+        slope[c] = u;
+        out.H[c * k + c] += w[i] * h;
+      }
     } else {
       const top = Math.max(...score), parts = Array.from(score, (s) => Math.exp(s - top));
       const total = parts.reduce((a, part) => a + part, 0);
@@ -137,9 +143,9 @@ function measure(data, beta, b) {
   return out;
 }
 
-// One Newton step of the intercepts. Of several classes the last keeps its own: only differences matter.
-function intercepts(b, off, H, k) {
-  const m = k === 1 ? 1 : k - 1, rows = [];
+// One Newton step of the intercepts. Of a softmax the last keeps its own: only differences matter.
+function intercepts(b, off, H, { k, family }) {
+  const m = family === "softmax" ? k - 1 : k, rows = [];
   for (let r = 0; r < m; r++) rows.push([...Array.from({ length: m }, (_, c) => H[r * k + c]), off[r]]);
   for (let c = 0; c < m; c++) {
     let pivot = c;
@@ -166,7 +172,7 @@ function unpack(proof) {
   proof.columns.forEach((packed, j) => columnOf(packed).forEach((value, i) => { X[i * d + j] = value; }));
   const y = columnOf(proof.y), given = proof.w ? columnOf(proof.w) : null;
   const weights = proof.class_weights;
-  const w = Float64Array.from(y, (value, i) => (given ? given[i] : 1) * (weights ? weights[value] : 1));
+  const w = Float64Array.from(y, (value, i) => proof.unit * (given ? given[i] : 1) * (weights ? weights[value] : 1));
   return { X, y, given, w, n, d, k: proof.k, family: proof.family, theta: proof.theta };
 }
 
@@ -181,22 +187,26 @@ function fingerprintOf(proof, data) {
   return (data.given ? sha.add(bytes(data.given)) : sha).hex();
 }
 
-// Objective at the model's own intercepts, the bound at the best ones, and the gap.
+// Objective at the model's own intercepts, the bound at the best ones. A penalised intercept is the coefficient of a
+// column of `bias`es.
 function recompute(proof) {
+  const own = (values, b) => (proof.bias ? Float64Array.of(...values, ...b.map((x) => x / proof.bias)) : values);
   const lam = proof.lam, beta = numbersOf(proof.coef), witness = numbersOf(proof.witness);
+  const intercept = numbersOf(proof.intercept), paid = 0.5 * lam * squared(own(beta, intercept));
   if (proof.form === "sums") {
-    const bound = boundOf(proof.best_loss, numbersOf(proof.slopes), witness, lam);
-    return { objective: proof.loss + 0.5 * lam * squared(beta), bound, fingerprint: proof.fingerprint };
+    const bound = boundOf(proof.best_loss, numbersOf(proof.slopes), own(witness, numbersOf(proof.witness_intercept)), lam);
+    return { objective: proof.loss + paid, bound, fingerprint: proof.fingerprint };
   }
   const data = unpack(proof);
-  const objective = measure(data, beta, numbersOf(proof.intercept)).loss + 0.5 * lam * squared(beta);
+  const objective = measure(data, beta, intercept).loss + paid;
   let b = numbersOf(proof.witness_intercept), here = measure(data, witness, b);
   const balanced = 1e-13 * data.w.reduce((total, weight) => total + weight, 0);
   for (let step = 0; step < 8 && proof.free_intercept && here.off.some((off) => Math.abs(off) > balanced); step++) {
-    b = intercepts(b, here.off, here.H, data.k);
+    b = intercepts(b, here.off, here.H, data);
     here = measure(data, witness, b);
   }
-  return { objective, bound: boundOf(here.loss, here.g, witness, lam), fingerprint: fingerprintOf(proof, data) };
+  const slopes = proof.bias ? Float64Array.of(...here.g, ...here.off.map((x) => x * proof.bias)) : here.g;
+  return { objective, bound: boundOf(here.loss, slopes, own(witness, b), lam), fingerprint: fingerprintOf(proof, data) };
 }
 
 // What the page says, in the order of the document, without white space: words, and the places of what is drawn.
