@@ -65,7 +65,7 @@ def load_visits(*, return_X_y: bool = False) -> Any:
     Examples
     --------
     >>> X, y = load_visits(return_X_y=True)
-    >>> X.shape, round(y.mean(), 3)
+    >>> X.shape, round(float(y.mean()), 3)
     ((20190, 7), 2.86)
     """
     from certifit.rows.sources.csv import CsvFile
