@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsClassifier
@@ -108,3 +109,14 @@ def test_bad_input_is_answered_in_words():
         choose_setting(SVC(), {"C": [1]}, *IRIS, metric="f1_macro")
     with pytest.raises(DataError, match="n_repeats=3"):
         choose_setting(SVC(), {"C": [1]}, *IRIS, n_repeats=3)
+
+
+def test_several_workers_choose_the_same():
+    """Fits of all settings are one queue: their order is that of the settings, and an error names its own."""
+    grid = {"n_neighbors": [45, 15, 5]}
+    alone = choose_setting(KNeighborsClassifier(), grid, *IRIS, n_splits=5, draws=20)
+    with parallel_config(backend="threading"):
+        two = choose_setting(KNeighborsClassifier(), grid, *IRIS, n_splits=5, draws=20, n_jobs=2)
+        with pytest.raises(DataError, match=r"the setting \{'n_neighbors': -1\}"):
+            choose_setting(KNeighborsClassifier(), {"n_neighbors": [5, -1]}, *IRIS, n_splits=5, n_jobs=2)
+    np.testing.assert_array_equal(alone.claim.scores, two.claim.scores)

@@ -267,3 +267,30 @@ def test_what_is_no_estimator_is_refused():
             assess(thing, X, Y)
         with pytest.raises(DataError, match="a classifier or a regressor"):
             compare_models({"a": Ridge(), "b": thing}, X, Y)
+
+
+def test_what_users_get_wrong_of_targets_and_grids_is_answered_in_words():
+    table, kinds = IRIS[0], IRIS[1]
+    with pytest.raises(DataError, match="NoneType, str"):
+        assess(GaussianNB(), table, np.where(kinds == 1, "a", None))
+    with pytest.raises(DataError, match="A classifier takes words"):
+        assess(LinearRegression(), table, np.array(["a", "b", "c"])[kinds])
+    with pytest.raises(DataError, match="The test has 1 of 3 classes"):
+        assess(GaussianNB(), table, kinds, method=KFold(3), metrics="roc_auc_ovr")
+    with pytest.raises(DataError, match="parameters of a GaussianNB"):
+        choose_setting(GaussianNB(), {"C": [1.0]}, table, kinds)
+    with pytest.raises(DataError, match="a grid without values"):
+        choose_setting(GaussianNB(), {"var_smoothing": []}, table, kinds)
+
+
+def test_fewer_groups_or_rows_than_folds_are_as_many_folds():
+    found = assess(GaussianNB(), *IRIS, groups=np.arange(150) % 3)
+    assert len(found.plan.splits) == 3
+    assert found.certificate.holds
+    assert assess(Ridge(), X[:6], Y[:6, None]).plan.options["n_splits"] == 6
+
+
+def test_rows_that_are_fitted_and_tested_are_told():
+    found = assess(GaussianNB(), *IRIS, method=[(np.arange(0, 150, 2), np.arange(0, 150, 3))])
+    assert not found.certificate.holds
+    assert "faulty splits: rows both fitted and tested: 25" in str(found)

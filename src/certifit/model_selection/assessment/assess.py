@@ -172,8 +172,10 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         )  # fmt: skip
     n = count_rows(X)
     target = np.zeros(n) if reconstructs else np.asarray(y)
+    target = target.ravel() if target.shape == (n, 1) else target
     if target.shape != (n,) or n < 4:
         raise DataError(got=f"y of shape {target.shape} for {n} rows", wanted="one target a row, and at least 4 rows")
+    _check_kind(target, is_classifier(estimator))
     if target.dtype.kind == "f" and not np.isfinite(target).all():
         raise DataError(
             got="missing or infinite targets", wanted="a target for every row", fix="Leave these rows out."
@@ -192,6 +194,25 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         raise DataError(got="sample_weight without a target", wanted="rows that count alike")
     n_jobs = options.pop("n_jobs", None)
     return AssessedProblem(estimator, table, target, classes, groups, n_jobs, weights, reconstructs)
+
+
+def _check_kind(target: Array, classes: bool) -> None:
+    """Refuse labels that cannot be sorted, such as words and None, and words for a regressor."""
+    if classes and target.dtype.kind == "O":
+        kinds = sorted({type(value).__name__ for value in target.tolist()})
+        if "NoneType" in kinds or (len(kinds) > 1 and "str" in kinds):
+            raise DataError(
+                got=f"targets of several types: {', '.join(kinds)}", wanted="labels of one type, none missing",
+                fix="Leave rows without a label out, or make all labels words.",
+            )  # fmt: skip
+    if not classes and target.dtype.kind in "OUS":
+        try:
+            target.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                got=f"targets that are no numbers ({error})", wanted="numbers, for a regressor",
+                fix="A classifier takes words.",
+            ) from error  # fmt: skip
 
 
 def _different(target: Array, most: int = 1000) -> Array:
@@ -352,11 +373,18 @@ def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: Unseen
     try:
         return score_answers(metric, problem.y[found.test], found.answers, problem.classes, weights)
     except Exception as error:
+        kinds = 0 if problem.classes is None else len(np.unique(problem.y[found.test]))
+        lacks = problem.classes is not None and kinds < len(problem.classes)
+        fix = (
+            f"The test has {kinds} of {len(problem.classes)} classes: fewer folds, or a metric that needs no row of "
+            "each class."
+            if lacks and problem.classes is not None
+            else "A scorer that looks at X itself cannot be used here."
+        )
         raise DataError(
             got=f"the metric {name!r} that fails on {where} ({type(error).__name__}: {error})",
-            wanted="a metric of what the estimator answers",
-            fix="A scorer that looks at X itself cannot be used here.",
-        ) from error
+            wanted="a metric of what the estimator answers", fix=fix,
+        ) from error  # fmt: skip
 
 
 def _single_test(

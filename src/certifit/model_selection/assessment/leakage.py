@@ -29,7 +29,7 @@ def leakage_notes(
     problem: AssessedProblem, splits: Certificate | None, tuning: LeakageTuning = LeakageTuning()
 ) -> tuple[str, ...]:
     """Return what is suspicious, in words."""
-    notes = []
+    notes = [] if splits is None else [f"faulty splits: {failure}" for failure in splits.failures()]
     equal = 0 if splits is None else int(float(splits.facts.get("tested rows equal to a fitted row", 0)))
     if equal:
         notes.append(f"{equal} tested rows equal a fitted row in every column, which makes the test too easy")

@@ -158,10 +158,14 @@ def make_plan(problem: AssessedProblem, method: Any, options: dict[str, Any], se
         _refuse_unknown("a splitter", options, {})
         _, splits = list_splits(method, problem.X, problem.y, problem.groups)
         _refuse_empty(splits, len(problem.y))
-        return AssessmentPlan("given splits", f"as {method!r} splits", splits)
+        words = f"as {method!r} splits" if hasattr(method, "split") else f"{len(splits)} of them"
+        return AssessmentPlan("given splits", words, splits)
     why = "as asked for"
     if method == "auto":
         method, why = _suitable(problem)
+        members = len(problem.y if problem.groups is None else np.unique(problem.groups))
+        if "n_splits" in METHODS[method] and 2 <= members < METHODS[method]["n_splits"]:
+            options = {"n_splits": members, **options}
     if method not in METHODS:
         raise DataError(
             got=f"method={method!r}",

@@ -187,7 +187,10 @@ def list_settings(grid: Any, n_candidates: int | None, rng: np.random.RandomStat
         return [*ParameterSampler(grid, n_candidates, random_state=rng)]
     found: Sequence[Mapping[str, Any]] = []
     if isinstance(grid, Mapping):
-        found = ParameterGrid(grid)
+        try:
+            found = ParameterGrid(grid)
+        except (TypeError, ValueError) as error:
+            raise DataError(got=f"a grid without values ({error})", wanted="a list for each parameter") from error
     elif isinstance(grid, Sequence) and not isinstance(grid, str):
         found = grid
     drawn: Any = range(len(found))
@@ -281,7 +284,7 @@ def _hold_out_settings(
 
     Fits of all settings are one queue, so that no process waits for the last fold of another's setting.
     """
-    chosen = [replace(problem, estimator=clone(problem.estimator).set_params(**setting)) for setting in settings]
+    chosen = [replace(problem, estimator=_with_setting(problem.estimator, setting)) for setting in settings]
     if problem.n_jobs in (None, 1) or hold_out_by_sums(chosen[0], splits) is not None:
         for one, setting in zip(chosen, settings, strict=True):
             by_sums = hold_out_by_sums(one, splits)
@@ -298,6 +301,16 @@ def _hold_out_settings(
             yield [next(answers) for _ in range(len(splits))]
     finally:
         answers.close()
+
+
+def _with_setting(estimator: Any, setting: Mapping[str, Any]) -> Any:
+    try:
+        return clone(estimator).set_params(**setting)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            got=f"the setting {dict(setting)} ({error})", wanted=f"parameters of a {type(estimator).__name__}",
+            fix="Steps of a pipeline have theirs as step__parameter.",
+        ) from error  # fmt: skip
 
 
 def _fit_setting(
