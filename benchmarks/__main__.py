@@ -22,6 +22,7 @@ from benchmarks.faults import command as faults
 from benchmarks.forest import forest_mnist, forest_tall
 from benchmarks.glm import gamma_tall, logistic_errors, poisson_errors, poisson_tall
 from benchmarks.harness import Options, contest
+from benchmarks.history import HISTORY, MOST_BUSY, busy_share, keep_record
 from benchmarks.hunts import command as hunts
 from benchmarks.import_time import import_time
 from benchmarks.joint_svm import joint_svm_mnist
@@ -38,7 +39,7 @@ from benchmarks.networks import networks_mnist, networks_quality
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.ppca import ppca_missing
-from benchmarks.reporting import DOCS, RESULTS, Report, say, summary, write
+from benchmarks.reporting import DOCS, RESULTS, Report, plain, say, summary, write
 from benchmarks.robust_pca import robust_pca
 from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
 from benchmarks.tree import tree_tall
@@ -111,6 +112,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--scratch", type=Path, default=Path("/tmp"), metavar="DIR", help="where out_of_core writes")
     parser.add_argument("--keep", action="store_true", help="keep what out_of_core wrote")
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="where the JSON goes")
+    parser.add_argument("--history", type=Path, default=HISTORY, metavar="DIR", help="where the record is kept")
+    parser.add_argument("--busy", action="store_true", help="measure although other programs use the machine")
     parser.add_argument("--docs", type=Path, default=DOCS, metavar="FILE", help="page whose tables are rewritten")
     return parser.parse_args(arguments)
 
@@ -144,11 +147,17 @@ def main(arguments: Sequence[str]) -> int:
         scratch=asked.scratch,
         keep=asked.keep,
     )
+    trial = asked.quick or bool(asked.peers)
+    if not trial and not asked.busy and (busy := busy_share()) > MOST_BUSY:
+        say(f"other programs use {busy:.0%} of this machine; wanted at most {MOST_BUSY:.0%}. Stop them, or --busy")
+        return 2
     title, run = BENCHMARKS[name]
     report = run(title, options)
     print(report.markdown(name))
-    path = write(report, name, trial=asked.quick or bool(asked.peers), results=asked.results, docs=asked.docs)
+    path = write(report, name, trial=trial, results=asked.results, docs=asked.docs)
     say(f"saved {path}")
+    if not trial:
+        say(keep_record(plain(report.to_dict(name)), asked.history))
     return 0
 
 

@@ -94,7 +94,7 @@ def write(report: Report, name: str, *, trial: bool, results: Path = RESULTS, do
     """Save as JSON; a full run also rewrites its part of the documentation, a trial does not."""
     results.mkdir(parents=True, exist_ok=True)
     path = results / f"{name}.{'trial.' if trial else ''}json"
-    path.write_text(json.dumps(_plain(report.to_dict(name)), indent=1, allow_nan=False) + "\n")
+    path.write_text(json.dumps(plain(report.to_dict(name)), indent=1, allow_nan=False) + "\n")
     if not trial:
         rewrite(docs, name, report.markdown(name))
         rewrite(docs, "summary", summary(results).markdown())
@@ -149,10 +149,10 @@ def as_percent(x: float) -> str:
     return f"{100 * x:.1f} %"
 
 
-def _plain(x: Any) -> Any:
+def plain(x: Any) -> Any:
     """JSON has no NaN and no infinity: None stands for both."""
     if isinstance(x, dict):
-        return {k: _plain(v) for k, v in x.items()}
+        return {k: plain(v) for k, v in x.items()}
     if isinstance(x, list | tuple):
-        return [_plain(v) for v in x]
+        return [plain(v) for v in x]
     return None if isinstance(x, float) and not math.isfinite(x) else x

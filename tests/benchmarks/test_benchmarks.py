@@ -23,6 +23,7 @@ from sklearn.svm import LinearSVC
 from benchmarks import datasets, harness, import_time, out_of_core, reporting
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.harness import Case, Contestant, Options, contest
+from benchmarks.history import busy_share, keep_record
 from benchmarks.kmeans import Inertia, kmeans_tall
 from benchmarks.linear_svm import HingeLoss, svm_tall
 from benchmarks.logistic import LogLoss, grid, logistic_tall
@@ -430,3 +431,23 @@ def test_quick_run_from_the_command_line(tmp_path, monkeypatch, capsys):
     assert stock["equal"]
     assert stock["suboptimality"] < 1e-9
     assert len(stock["warm"]) == 1
+
+
+def test_the_history_says_what_changed(tmp_path):
+    result = {
+        "name": "sums", "machine": {"date": "2026-11-16T00:00", "cpu": "any"}, "versions": {"numpy": "2"},
+        "cases": [{"name": "all", "ours": 1.0, "best_peer": "them", "best_peer_median": 2.0, "ratio": 0.5}],
+    }  # fmt: skip
+    assert keep_record(result, tmp_path) == "this is the first record"
+    result["cases"][0] |= {"ours": 0.8, "ratio": 0.4}
+    assert keep_record(result, tmp_path).endswith("): all 0.5 -> 0.4")
+    result["cases"] = [{**result["cases"][0], "name": "other"}]
+    assert keep_record(result, tmp_path).endswith("no case in common")
+    assert len((tmp_path / "sums.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_busy_machine_is_not_measured_on(monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.__main__.busy_share", lambda: 0.4)
+    assert main(["pca_tall"]) == 2
+    assert "use 40% of this machine; wanted at most 5%" in capsys.readouterr().err
+    assert 0 <= busy_share(0.01) <= 1

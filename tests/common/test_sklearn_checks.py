@@ -17,6 +17,8 @@ from tests.common.catalogue import CATALOGUE
 QUICK = {
     "AdaBoostClassifier": {"n_estimators": 5},
     "AdaBoostRegressor": {"n_estimators": 5},
+    "AdditiveClassifier": {"alpha": 0.05, "max_bins": 31},
+    "AdditiveRegressor": {"alpha": 0.05, "max_bins": 31},
     "BaggingClassifier": {"n_estimators": 3},
     "BaggingRegressor": {"n_estimators": 3},
     "ConvNetClassifier": {"max_iter": 10},

@@ -1,11 +1,13 @@
 """Ridge regression on labels: the normal equations, scikit-learn's answers, and proofs that notice what is wrong."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn import linear_model
 from sklearn.datasets import load_iris, load_wine
 
-from certifit import Ridge, RidgeClassifier, audit, compare
+from certifit import DataError, Ridge, RidgeClassifier, audit, compare
 
 TABLES = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
 TWO = {name: (X[y < 2], np.array(["no", "yes"])[y[y < 2]]) for name, (X, y) in TABLES.items()}
@@ -59,3 +61,40 @@ def test_the_solver_that_was_asked_for_is_named(kind):
     assert kind(solver="svd").fit(X, y).solver_ == "svd"
     assert kind().fit(X, y).solver_ == "newton"
     assert not hasattr(kind(), "solver_")
+
+
+LABELS = (TABLES["iris"][0] > np.median(TABLES["iris"][0], axis=0)).astype(int)[:, 1:]
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array])
+def test_several_labels_are_those_of_scikit_learn(form):
+    X, w = TABLES["wine"][0][: len(LABELS), :5], np.linspace(0, 2, len(LABELS))
+    model = RidgeClassifier(3.0).fit(X, form(LABELS), sample_weight=w)
+    theirs = linear_model.RidgeClassifier(3.0).fit(X, LABELS, sample_weight=w)
+    np.testing.assert_allclose(model.coef_, theirs.coef_, atol=1e-8)
+    np.testing.assert_array_equal(model.predict(X), theirs.predict(X))
+    assert model.score(X, LABELS) == theirs.score(X, LABELS)
+    assert model.multilabel_
+    assert model.objective(X, LABELS, w).total == pytest.approx(model.certificate_.objective, rel=1e-9)
+    assert audit(model, X, LABELS, w).holds
+    assert audit(theirs, X, LABELS, w).holds
+
+
+def test_wrong_fits_of_several_labels_are_noticed():
+    X = TABLES["wine"][0][: len(LABELS), :5]
+    model = RidgeClassifier().fit(X, LABELS)
+    assert not audit(model, X, LABELS[:, [0, 2, 1]]).holds
+    with pytest.raises(DataError, match="like those that the model was fitted on"):
+        audit(model, X, LABELS[:, 0])
+    model.classes_ = model.classes_ + 1
+    with pytest.raises(DataError, match="their numbers from 0"):
+        audit(model, X, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "words"),
+    [(LABELS + 1, {}, "other numbers than 0 and 1"), (LABELS, {"class_weight": "balanced"}, "class_weight=None")],
+)
+def test_what_several_labels_cannot_be_is_said(labels, settings, words):
+    with pytest.raises(DataError, match=words):
+        RidgeClassifier(**settings).fit(TABLES["wine"][0][: len(LABELS)], labels)

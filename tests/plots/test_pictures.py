@@ -171,9 +171,9 @@ CASES = {
     ),
     "pair functions": (
         lambda **on: plots.plot_pair_functions(
-            certifit.AdditiveRegressor(alpha=0.01, interactions=[(0, 1)]).fit(X, NUMBERS), **on
+            certifit.AdditiveRegressor(alpha=0.01, interactions=[(0, 1), (1, 2)]).fit(X, NUMBERS), **on
         ),
-        1,
+        2,
     ),
     "shape functions": (
         lambda **on: plots.plot_shape_functions(certifit.AdditiveClassifier(alpha=0.01).fit(X, y > 0), most=2, **on),

@@ -15,6 +15,7 @@ LATER = {  # fitted attributes that later versions added
     "ConvNetClassifier": {"moments_"},
     "IncrementalPCA": {"n_used_"},
     "HardMarginSVC": {"ridge_"},
+    "RidgeClassifier": {"multilabel_"},
     **{name: {"dual_gap_"} for name in ("Lasso", "ElasticNet")},
     **{name: {"pearson_chi2_"} for name in ("LinearRegression", "GeneralizedLinearRegressor")},
 }

@@ -1,13 +1,15 @@
 """Alerts about a table and about the use of a model, each with a table that has the fault and one that has not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from certifit import fit
 from certifit.datasets import penguins_table
-from certifit.table.alerts import table_alerts, usefulness_alert
+from certifit.table.alerts import choice_alert, table_alerts, usefulness_alert
 from certifit.table.cross_validation import cross_validate
 from certifit.table.labelled_table import labelled_table
 from certifit.table.table_classifier import TableClassifier
@@ -86,12 +88,24 @@ def test_a_model_of_chance_is_of_no_use(model, target):
     assert usefulness_alert("not cross-validated, as asked") is None
 
 
+def test_a_choice_is_useful_by_its_corrected_score_alone():
+    """The best of several on folds may be lucky: what counts is its score after the correction for the choice."""
+    table = frame(1)
+    signal = table.assign(kind=np.where(table["a"] > 0, "yes", "no"))
+    found = fit(signal[["a", "b", "kind"]], "kind", model="linear").search_
+    assert choice_alert(found) is None
+    for corrected, useless in ((found.baseline.score, True), (found.corrected, False)):
+        moved = replace(found, corrected=corrected)
+        assert (choice_alert(moved) is not None) == useless
+    assert "of no use" in choice_alert(replace(found, corrected=found.baseline.score)).words
+
+
 def test_the_command_shows_them_on_the_screen_in_json_and_on_the_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = frame(1).drop(columns="amount")
     table.assign(**{"<b>late</b>": table["kind"]}).to_csv("leak.csv", index=False)
     table.to_csv("chance.csv", index=False)
-    shown = run("fit", "leak.csv", "--target", "kind").output
+    shown = run("fit", "leak.csv", "--target", "kind", page=True).output
     assert shown.index("! <b>late</b> (100.0 %) alone tells") < shown.index("Certificate")
     assert "&lt;b&gt;late&lt;/b&gt; (100.0 %)" in (tmp_path / "leak-report.html").read_text()
     told = json.loads(run("fit", "chance.csv", "--target", "kind", "--json").stdout)

@@ -98,6 +98,8 @@ def fit(
     time: options.TimeOption = None,
     drop: options.DropOption = None,
     keep: options.KeepOption = None,
+    categorical: options.CategoricalOption = None,
+    missing: options.MissingOption = None,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     replay: options.ReplayOption = None,
@@ -115,7 +117,7 @@ def fit(
 
     settings = FitSettings(
         target, folds, C, class_weight, weight, tuple(drop or ()), seed, task, family, tuple(keep or ()), model,
-        metric, budget, group, time, replay, jobs,
+        metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()),
     )  # fmt: skip
     files = TableFiles(tuple(table))
     page = None if no_report else report or Path(f"{files.stem}-report.html")

@@ -17,8 +17,8 @@ NoReportOption = Annotated[bool, typer.Option("--no-report", help="Write no repo
 ModelOption = Annotated[
     str,
     typer.Option(
-        help="`auto` compares all: `linear`, `naive_bayes`, `linear_svm`, `additive`, `kernel_svm`, `forest`, "
-        "`network`, `boosting`; or one of these."
+        help="`auto` compares all: `linear`, `least_squares`, `naive_bayes`, `linear_svm`, `additive`, `kernel_svm`, "
+        "`forest`, `network`, `boosting`; or name some, with commas."
     ),
 ]
 BudgetOption = Annotated[
@@ -56,4 +56,12 @@ JobsOption = Annotated[int | None, typer.Option(min=1, help="Threads.  [default:
 ReplayOption = Annotated[
     Path | None,
     typer.Option(help="A model to fit again by its ledger: no clock, the same bits.", show_default=False),
+]
+CategoricalOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Column of numbers that are categories; may be repeated.", show_default=False),
+]
+MissingOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Word or number for a missing entry, beside ?, - and n/a; repeatable.", show_default=False),
 ]

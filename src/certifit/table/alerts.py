@@ -8,6 +8,7 @@ model: whether it predicts better than somebody who knows the target's frequenci
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from certifit.rows import Array
 from certifit.table.columns import Column
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable
+from certifit.table.portfolio.ledger import SearchLedger
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,20 @@ def usefulness_alert(assessment: CrossValidation | str) -> Alert | None:
     words = (
         f"on rows it has not seen the model is no better than {known} alone "
         f"({score.name} {score.mean:.3f} against {score.baseline:.3f}): it is solved, but of no use"
+    )
+    return Alert("no use", words)
+
+
+def choice_alert(ledger: SearchLedger) -> Alert | None:
+    """Say where the chosen model is no better than its baseline, by its score corrected for the choice."""
+    gained = ledger.corrected - ledger.baseline.score
+    gained = gained if ledger.larger_is_better else -gained
+    error = (ledger.corrected_high - ledger.corrected_low) / 2 / NormalDist().inv_cdf((1 + ledger.confidence) / 2)
+    if gained > error:
+        return None
+    words = (
+        f"the chosen model is no better than its baseline, once corrected for the choice ({ledger.metric} "
+        f"{ledger.corrected:.3f} against {ledger.baseline.score:.3f}): it is solved, but of no use"
     )
     return Alert("no use", words)
 

@@ -151,16 +151,25 @@ def pick(table: pa.Table, name: str, role: str = "column") -> pa.ChunkedArray:
 
 
 def learn_columns(
-    table: pa.Table, w: Array, keep: Collection[str] = (), tuning: TableTuning | None = None
+    table: pa.Table,
+    w: Array,
+    keep: Collection[str] = (),
+    categorical: Collection[str] = (),
+    tuning: TableTuning | None = None,
 ) -> tuple[Column, ...]:
     """Decide for every column what becomes of it, from rows of positive weight `w`.
 
-    Columns that only tell the rows apart are left out, except those to `keep`.
+    Columns that only tell the rows apart are left out, except those to `keep`; numbers that are `categorical` are
+    categories.
     """
     tuning = tuning or TableTuning()
     for name in keep:
         pick(table, name, "column to keep")
-    return tuple(_learn(name, table[name], w, name in keep, tuning) for name in table.column_names)
+    for name in categorical:
+        column = pick(table, name, "column of categories")
+        table = table.set_column(table.column_names.index(name), name, _text(name, column).dictionary_encode())
+    used = {*keep, *categorical}
+    return tuple(_learn(name, table[name], w, name in used, tuning) for name in table.column_names)
 
 
 def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array, list[str], list[Surprise]]:

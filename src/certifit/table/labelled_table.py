@@ -19,7 +19,7 @@ from certifit.rows.checks import check_weights
 from certifit.table.columns import Column, encode_columns, learn_columns, pick
 from certifit.table.reading import as_table, has_names
 from certifit.table.targets import Task, TaskChoice, choose_task, class_labels, quantities
-from certifit.table.text_values import FORMS, find_reading, read_text, with_holes
+from certifit.table.text_values import FORMS, find_reading, read_text, with_holes, without_words
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,13 @@ class LabelledTable:
     target: str | None = None  # name of the target column
     weight: str | None = None  # name of the weight column
     keep: tuple[str, ...] = ()  # columns to use though they only tell the rows apart
+    categorical: tuple[str, ...] = ()  # columns of numbers that are categories
+    missing_words: tuple[str, ...] = ()  # that stand for missing entries, beside the usual ones
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """What becomes of every column, learnt once from these rows."""
-        return learn_columns(self.table, self.weights, self.keep)
+        return learn_columns(self.table, self.weights, self.keep, self.categorical)
 
     @property
     def weights(self) -> Array:
@@ -71,12 +73,16 @@ def labelled_table(
     sample_weight: Any = None,
     *,
     task: Task | Literal["auto"] = "classification",
-    keep: Collection[str] = (),
+    **reading: Collection[str],
 ) -> LabelledTable:
-    """Split a table into columns, target and weights; leave out rows without a target or with weight 0."""
+    """Split a table into columns, target and weights; leave out rows without a target or with weight 0.
+
+    `reading` are names of columns to `keep` and of `categorical` ones, and `missing_words`.
+    """
+    read = {name: tuple(values) for name, values in reading.items()}
     if isinstance(X, LabelledTable):
-        return _as_it_is(X, y, sample_weight, task, keep)
-    table = as_table(X)
+        return _as_it_is(X, y, sample_weight, task, read)
+    table = without_words(as_table(X), read.get("missing_words", ()))
     if table.num_rows == 0:
         raise DataError(got="a table with no rows", wanted="at least one row")
     named = [name for name in (y, sample_weight) if isinstance(name, str)]
@@ -95,18 +101,19 @@ def labelled_table(
     target = amounts if choice.task == "regression" else target
     values = class_labels(target) if choice.task == "classification" else quantities(target)
     roles = [name if isinstance(name, str) else None for name in (y, sample_weight)]
-    return LabelledTable(
-        features, values, w, int((~known).sum()), has_names(X), choice, roles[0], roles[1], tuple(keep)
-    )
+    return LabelledTable(features, values, w, int((~known).sum()), has_names(X), choice, roles[0], roles[1], **read)
 
 
-def _as_it_is(data: LabelledTable, y: Any, sample_weight: Any, task: str, keep: Collection[str]) -> LabelledTable:
+def _as_it_is(
+    data: LabelledTable, y: Any, sample_weight: Any, task: str, read: dict[str, tuple[str, ...]]
+) -> LabelledTable:
     """Labelled rows again, for a model that may keep other columns."""
     if y is not None or sample_weight is not None:
         raise DataError(got="y or sample_weight beside labelled rows", wanted="labelled rows that carry their own")
     if task not in ("auto", data.choice.task):
         raise DataError(got=f"rows labelled for {data.choice.task}", wanted=f"rows labelled for {task}")
-    return data if tuple(keep) == data.keep else replace(data, keep=tuple(keep))
+    same = all(getattr(data, name) == values for name, values in read.items())
+    return data if same else replace(data, **read)  # type: ignore[arg-type]
 
 
 def _target_array(y: Any, n_rows: int) -> pa.Array:

@@ -27,6 +27,11 @@ from certifit.table.portfolio.calibration import radius
 from certifit.table.portfolio.leaderboard import leaderboard_summary
 from certifit.table.reading import table_blocks
 from certifit.table.targets import Task
+from certifit.table.text_values import without_words
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(name, str) for name in value)
 
 
 def _is_estimator(value: Any) -> bool:
@@ -41,15 +46,16 @@ class TableModel(Estimator):
     settings: ClassVar[Settings] = {
         "tol": LOOP["tol"],
         "max_iter": LOOP["max_iter"],
-        "keep": Setting(
-            other=lambda value: isinstance(value, (tuple, list)) and all(isinstance(name, str) for name in value),
-            other_words="a list of names of columns",
-        ),
+        "keep": Setting(other=_are_words, other_words="a list of names of columns"),
+        "categorical": Setting(other=_are_words, other_words="a list of names of columns"),
+        "missing_words": Setting(other=_are_words, other_words="a list of words"),
         "estimator": Setting(none=True, other=_is_estimator, other_words="one of certifit's estimators"),
     }
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "fingerprint_")
 
     keep: Any
+    categorical: Any
+    missing_words: Any
     estimator: Any
     columns_: tuple[Column, ...]
     features_: list[str]
@@ -68,7 +74,7 @@ class TableModel(Estimator):
                 wanted="a table of the columns to learn from, the target and the weights",
                 fix="Leave the other columns out of the table.",
             )
-        data = labelled_table(X, y, sample_weight, task=self.task, keep=self.keep)
+        data = labelled_table(X, y, sample_weight, task=self.task, **self._reading())
         self._check_learnable(data)
         self.n_features_in_ = data.table.num_columns
         if data.named:
@@ -152,7 +158,7 @@ class TableModel(Estimator):
                     f"{type(self).__name__} is expecting {d} features as input",
                     wanted=f"the {d} columns of the training array",
                 )
-            matrix, _, new = encode_columns(self.columns_, table)
+            matrix, _, new = encode_columns(self.columns_, without_words(table, self.missing_words))
             found.append(f(matrix))
             surprises += new
         for surprise in add_up(surprises):
@@ -171,7 +177,11 @@ class TableModel(Estimator):
         sample_weight = self.weight_ if sample_weight is None else sample_weight
         if isinstance(X, LabelledTable):
             y, sample_weight = None, None
-        return labelled_table(X, y, sample_weight, task=self.task, keep=self.keep)
+        return labelled_table(X, y, sample_weight, task=self.task, **self._reading())
+
+    def _reading(self) -> dict[str, Any]:
+        """How columns are read, as it was asked for."""
+        return {"keep": self.keep, "categorical": self.categorical, "missing_words": self.missing_words}
 
     def disagreements(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[str]:
         """What is not as a fit to this table would have left it, in words; `audit` asks for it.

@@ -46,6 +46,8 @@ class TableRegressor(RegressorMixin, TableModel):
     max_iter : most iterations of the fit
     keep : names of columns to use though they only tell the rows apart
         Row numbers, columns without a name and identifiers are left out otherwise; `left_out_` names them.
+    categorical : names of columns of numbers that are categories
+    missing_words : words that stand for missing entries, beside ?, -, n/a and the like; -999 also as a number
     estimator : another of certifit's regressors to fit to the encoded columns; None for a generalised linear model
         alpha, family, tol and max_iter are then its own.
 
@@ -91,6 +93,8 @@ class TableRegressor(RegressorMixin, TableModel):
         tol: float = 1e-6,
         max_iter: int = 1000,
         keep: Any = (),
+        categorical: Any = (),
+        missing_words: Any = (),
         estimator: Any = None,
     ) -> None:
         self.alpha = alpha
@@ -98,6 +102,8 @@ class TableRegressor(RegressorMixin, TableModel):
         self.tol = tol
         self.max_iter = max_iter
         self.keep = keep
+        self.categorical = categorical
+        self.missing_words = missing_words
         self.estimator = estimator
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:

@@ -127,6 +127,15 @@ def test_columns_with_a_direction_are_in_no_pair_and_pairs_have_no_worst_case():
             question()
 
 
+def test_pairs_that_add_nothing_and_constant_columns():
+    X, y, _ = crossed(60)
+    X[:, 2] = 1.0
+    model = AdditiveRegressor(0.5, interactions=[(0, 1), (1, 2)]).fit(X, y)
+    assert audit(model, X, y).holds
+    assert [term.size for term in model.pair_functions_] == [0.0, 0.0]
+    assert AdditiveRegressor(0.5, interactions=2).fit(X, y).pair_functions_ == []
+
+
 def test_wrong_models_do_not_hold():
     X, y, _ = crossed(120)
     model = AdditiveRegressor(0.02, interactions=1).fit(X, y)

@@ -177,10 +177,14 @@ class PlainLogLoss(PlainScoreLoss):
     """Minus the log-likelihood of y = 1 with log-odds t."""
 
     def value(self, y: Array, t: Array) -> Array:
-        return np.where(y == 1, np.logaddexp(0, -t), np.logaddexp(0, t) - y * t)  # a small one has all its digits
+        sure = y == 1
+        # A small one has all its digits.
+        return np.logaddexp(0, np.where(sure, -t, t)) - np.where(sure, 0.0, y * t)
 
     def slope(self, y: Array, t: Array) -> Array:
-        return np.where(y == 1, -expit(-t), expit(t) - y)
+        sure = y == 1
+        share = expit(np.where(sure, -t, t))
+        return np.where(sure, -share, share - y)
 
     def curvature(self, y: Array, t: Array) -> Array:
         return expit(t) * expit(-t)

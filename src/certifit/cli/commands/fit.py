@@ -15,7 +15,7 @@ from certifit.report import Report, render
 from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.rows import set_threads
 from certifit.store import save, write_atomically
-from certifit.table.alerts import Alert, table_alerts, usefulness_alert
+from certifit.table.alerts import Alert, choice_alert, table_alerts, usefulness_alert
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.portfolio.clock import read_budget
@@ -59,11 +59,15 @@ class FitSettings:
     time: str | None = None
     replay: Path | None = None
     jobs: int | None = None
+    categorical: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def roles(self) -> TableRoles:
         """What the columns are for."""
-        return TableRoles(self.target, self.weight, self.group, self.time, self.drop, self.keep)
+        return TableRoles(
+            self.target, self.weight, self.group, self.time, self.drop, self.keep, self.categorical, self.missing
+        )
 
     def search(self, task: str) -> SearchSettings:
         """The comparison that these settings ask for; a strength of the penalty asks for the linear model alone."""
@@ -114,11 +118,13 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
     screen.certificate(model.certificate_)
     _show_assessment(screen, assessment)
     useless = usefulness_alert(assessment)
+    if useless is None and hasattr(model, "search_"):
+        useless = choice_alert(model.search_)
     if useless is not None:
         alerts = [useless, *alerts]
         _show_alerts(screen, [useless])
     recheck = shlex.join(["certifit", "audit", str(places.model), *path.paths])
-    repeat = shlex.join(["certifit", "fit", *path.paths, "--target", settings.target, "--replay", str(places.model)])
+    repeat = shlex.join([*_typed(path, settings), "--replay", str(places.model)])
     if places.report is not None:
         page = Report(
             model, data, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
@@ -132,6 +138,17 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
     same = _same_bits(screen, replayed, model)
     screen.document(_document(path, model, data, assessment, alerts) | files | same)
     return model.certificate_.holds and same.get("same_bits", True)
+
+
+def _typed(path: TableFiles, settings: FitSettings) -> list[str]:
+    """The command that reads the table in the same way."""
+    words = ["certifit", "fit", *path.paths, "--target", settings.target]
+    words += ["--task", settings.task] if settings.task != "auto" else []
+    for name in ("weight", "group", "time"):
+        words += [f"--{name}", getattr(settings, name)] if getattr(settings, name) else []
+    for name in ("drop", "keep", "categorical", "missing"):
+        words += [word for value in getattr(settings, name) for word in (f"--{name}", value)]
+    return words
 
 
 def _check_settings(settings: FitSettings) -> None:
@@ -267,7 +284,7 @@ def _show_assessment(screen: Screen, assessment: CrossValidation | str) -> None:
 
 def _listed(settings: FitSettings, model: TableModel) -> dict[str, Any]:
     """Settings for the report, those with a value, and those of the model inside."""
-    listed = {**asdict(settings), "drop": ", ".join(settings.drop), "keep": ", ".join(settings.keep)}
+    listed = {name: ", ".join(v) if isinstance(v, tuple) else v for name, v in asdict(settings).items()}
     listed |= {"fitted model": type(model.model_).__name__}
     inner = model.model_.get_params(deep=False)
     listed |= {name: inner[name] for name in ("tol", "max_iter") if name in inner}

@@ -159,7 +159,7 @@ class PairDescent:
         mains, found = self.problem.mains, []
         su = mains.s * slopes(mains.loss, mains.y, score)
         for own, flows in zip(point.boxes, self.problem.box_flows(su), strict=True):
-            asked = np.where(own == 0, np.abs(flows), 0.0).reshape(4, -1)
+            asked = np.where(own == 0, np.abs(flows), 0.0).reshape(4, own[0].size)
             best = np.argsort(-asked, axis=1, kind="stable")[:, : self.tuning.new_boxes]
             new = (best + np.arange(4)[:, None] * asked.shape[1]).ravel()
             new = new[asked.ravel()[new] > mains.alpha]
@@ -172,11 +172,12 @@ class PairDescent:
         basis, numbers, first = [segments.basis()], [*segments.number], segments.count
         for pair, boxes in zip(problem.pairs, chosen, strict=True):
             # Cells that lie in the same boxes are one piece.
-            pieces, piece = np.unique(box_cells(boxes, pair.shape), axis=0, return_inverse=True)
+            inside = np.column_stack([np.zeros(pair.shape[0] * pair.shape[1]), box_cells(boxes, pair.shape)])
+            pieces, piece = np.unique(inside, axis=0, return_inverse=True)
             number = np.zeros(256, np.int64)
             number[: len(piece.ravel())] = piece.ravel() + first
             numbers.append(number)
-            basis.append(pieces)
+            basis.append(pieces[:, 1:])
             first += len(pieces)
         whole = np.zeros((first, sum(part.shape[1] for part in basis)))
         row = column = 0

@@ -82,7 +82,7 @@ def box_cells(boxes: Array, shape: tuple[int, int]) -> Array:
     kind, i, j = np.unravel_index(boxes, (4, shape[0] - 1, shape[1] - 1))
     first = (np.arange(shape[0])[:, None] > i) == (kind >= 2)
     second = (np.arange(shape[1])[:, None] > j) == (kind % 2 == 1)
-    return (first[:, None] & second[None]).reshape(-1, len(boxes)).astype(np.float64)
+    return (first[:, None] & second[None]).reshape(shape[0] * shape[1], len(boxes)).astype(np.float64)
 
 
 def _from(x: Array) -> Array:

@@ -360,6 +360,7 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
 
     max_time = None
     positive = False
+    several_labels = False
     settings: ClassVar[Settings] = _SETTINGS
     ignored: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[dict[str, str]] = {
@@ -392,7 +393,7 @@ class RidgeClassifierCV(_ChosenRidge, RidgeClassifier):
         self._refuse_together()
         super()._check_settings()
 
-    def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
+    def _fit(self, rows: Rows, previous: Attributes, several: int = 1) -> Attributes:
         labels = encode_labels(rows)
         data = apply_class_weight(labels, self.class_weight).load()
         targets = classifier_targets(data, labels.classes)

@@ -72,6 +72,10 @@ class AssessedProblem:
         jobs = (delayed(_fit_and_answer)(self, split, i, len(splits)) for i, split in enumerate(splits))
         return [*Parallel(n_jobs=self.n_jobs)(jobs)]
 
+    def hold_out_one(self, split: Split, number: int, of: int) -> UnseenAnswers:
+        """Fit a copy for one split, whose number among all is for errors, and keep its answers."""
+        return _fit_and_answer(self, split, number, of)
+
     def fit(self, rows: Array | None = None) -> Any:
         """Fit a copy to some of the rows, or to all, with their weights."""
         X, y = (self.X, self.y) if rows is None else (take_rows(self.X, rows), self.y[rows])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 
 from certifit.checkers.model_selection.choices import ChoiceClaim, HalvingRung, certify_choice, unseen_rows
@@ -25,7 +26,7 @@ from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
-from certifit.model_selection.assessment.held_out import AssessedProblem
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, FoldSplits, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import score_rows
@@ -224,12 +225,12 @@ class SettingSearch:
             for rows in self._rows(shares, rng):
                 tried: list[int] = []
                 columns: list[Array] = []
-                for number in numbers:
-                    if tried and limit is not None and time.monotonic() - start > limit:
-                        break
-                    columns.append(self.score(given[number], rows))
+                for number, scores in zip(numbers, self.score([given[i] for i in numbers], rows), strict=False):
+                    columns.append(scores)
                     tried.append(number)
                     advance(done + len(tried), sum(sizes))
+                    if limit is not None and time.monotonic() - start > limit:
+                        break
                 done += sizes[len(rungs)]
                 order = np.argsort(tried, kind="stable")
                 numbers, scores = [tried[i] for i in order], np.column_stack(columns)[:, order]
@@ -257,10 +258,9 @@ class SettingSearch:
         assert isinstance(self.plan.splits, FoldSplits)
         return [*rung_rows(self.problem, self.plan.splits, shares[:-1], rng), None]
 
-    def score(self, setting: Mapping[str, Any], rows: Array | None) -> Array:
-        """Return the score of every row by the fold that left it out, among all rows or some."""
-        splits = self.plan.splits
-        problem = replace(self.problem, estimator=clone(self.problem.estimator).set_params(**setting))
+    def score(self, settings: Sequence[Mapping[str, Any]], rows: Array | None) -> Iterator[Array]:
+        """Give, setting by setting, the score of every row by the fold that left it out, among all rows or some."""
+        problem, splits = self.problem, self.plan.splits
         if rows is not None:
             assert isinstance(splits, FoldSplits)
             part = splits.among(rows)
@@ -270,17 +270,51 @@ class SettingSearch:
                     wanted="rows of several folds", fix="A larger min_resources.",
                 )  # fmt: skip
             problem, splits = problem.among(rows), part
-        return _score_setting(problem, setting, splits, self.name)
+        for setting, held_out in zip(settings, _hold_out_settings(problem, settings, splits), strict=True):
+            yield _row_scores(problem, setting, held_out, self.name)
 
 
-def _score_setting(problem: AssessedProblem, setting: Mapping[str, Any], splits: Sequence[Split], name: str) -> Array:
-    """Return the score of every row by the fold that left it out (n,)."""
+def _hold_out_settings(
+    problem: AssessedProblem, settings: Sequence[Mapping[str, Any]], splits: Sequence[Split]
+) -> Iterator[list[UnseenAnswers]]:
+    """Give, setting by setting, what its models answer for the rows left out.
+
+    Fits of all settings are one queue, so that no process waits for the last fold of another's setting.
+    """
+    chosen = [replace(problem, estimator=clone(problem.estimator).set_params(**setting)) for setting in settings]
+    if problem.n_jobs in (None, 1) or hold_out_by_sums(chosen[0], splits) is not None:
+        for one, setting in zip(chosen, settings, strict=True):
+            by_sums = hold_out_by_sums(one, splits)
+            yield [_fit_setting(one, setting, splits, i) for i in range(len(splits))] if by_sums is None else by_sums
+        return
+    jobs = (
+        delayed(_fit_setting)(one, setting, splits, i)
+        for one, setting in zip(chosen, settings, strict=True)
+        for i in range(len(splits))
+    )
+    answers = Parallel(n_jobs=problem.n_jobs, return_as="generator")(jobs)
     try:
-        held_out = hold_out_by_sums(problem, splits) or problem.hold_out(splits)
+        for _ in settings:
+            yield [next(answers) for _ in range(len(splits))]
+    finally:
+        answers.close()
+
+
+def _fit_setting(
+    problem: AssessedProblem, setting: Mapping[str, Any], splits: Sequence[Split], number: int
+) -> UnseenAnswers:
+    try:
+        return problem.hold_out_one(splits[number], number, len(splits))
     except DataError as error:
         raise DataError(
             got=f"the setting {dict(setting)}: {error.got}", wanted=error.wanted, fix=error.fix or "Leave it out."
         ) from error
+
+
+def _row_scores(
+    problem: AssessedProblem, setting: Mapping[str, Any], held_out: Sequence[UnseenAnswers], name: str
+) -> Array:
+    """Return the score of every row by the fold that left it out (n,)."""
     rows = np.empty(len(problem.y))
     for number, found in enumerate(held_out):
         rows[found.test] = score_rows(ROW_METRICS[name], problem, found)

@@ -7,7 +7,7 @@ again. Settings that have the unit of the target (C and epsilon of support vecto
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from certifit.table.labelled_table import LabelledTable
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_model import TableModel
 from certifit.table.table_regressor import TableRegressor
+from certifit.table.targets import choose_family
 from certifit.tree.binned.growth import PLAIN_FIRST as BOOSTED_TREES
 from certifit.tree.binned.seeded.growing import PLAIN_FIRST as FOREST_TREES
 
@@ -51,6 +52,11 @@ class PortfolioTuning:
 _LIMITS = PortfolioTuning()
 
 
+def reading_of(data: LabelledTable) -> dict[str, Any]:
+    """How the columns of labelled rows are read, as a table model takes it."""
+    return {"keep": data.keep, "categorical": data.categorical, "missing_words": data.missing_words}
+
+
 @dataclass(frozen=True)
 class TableFacts:
     """What candidates are made from beside their settings."""
@@ -61,15 +67,21 @@ class TableFacts:
     deviation: float  # of a quantity; 1 for classes
     seed: int
     class_weight: Any = None
-    keep: tuple[str, ...] = ()
     family: str = "auto"
+    natural_family: str = "gaussian"  # of the linear model of a quantity
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how columns are read, as a table model takes it
 
     @classmethod
     def of(cls, data: LabelledTable, seed: int, class_weight: Any = None, family: str = "auto") -> TableFacts:
         """The facts of labelled rows."""
         deviation = 1.0 if data.choice.task == "classification" else float(np.std(data.y)) or 1.0
+        natural = family if family != "auto" else "gaussian"
+        if data.choice.task == "regression" and family == "auto":
+            natural = choose_family(data.y, data.weights).family
         entries = len(data.y) * sum(len(column.features) for column in data.columns)
-        return cls(data.choice.task, len(data.y), entries, deviation, seed, class_weight, data.keep, family)
+        return cls(
+            data.choice.task, len(data.y), entries, deviation, seed, class_weight, family, natural, reading_of(data)
+        )
 
 
 @dataclass(frozen=True)
@@ -97,16 +109,18 @@ def build(name: str, settings: Settings, facts: TableFacts) -> TableModel:
     kind = KINDS[name]
     if facts.task == "classification":
         if name == "linear":
-            return TableClassifier(class_weight=facts.class_weight, keep=facts.keep, **settings)
+            return TableClassifier(class_weight=facts.class_weight, **facts.reading, **settings)
         assert kind.classifier is not None
         estimator = kind.classifier(facts, **settings)
         if facts.class_weight is not None:
             estimator.set_params(class_weight=facts.class_weight)
-        return TableClassifier(keep=facts.keep, estimator=estimator)
+        return TableClassifier(**facts.reading, estimator=estimator)
     if name == "linear":
-        return TableRegressor(family=facts.family, keep=facts.keep, **settings)
+        return TableRegressor(family=facts.family, **facts.reading, **settings)
+    if name == "least_squares":
+        return TableRegressor(family="gaussian", **facts.reading, **settings)
     assert kind.regressor is not None
-    return TableRegressor(keep=facts.keep, estimator=kind.regressor(facts, **settings))
+    return TableRegressor(**facts.reading, estimator=kind.regressor(facts, **settings))
 
 
 def suits(name: str, facts: TableFacts) -> str:
@@ -116,6 +130,8 @@ def suits(name: str, facts: TableFacts) -> str:
         return ""
     if (kind.classifier if classes else kind.regressor) is None:
         return f"not for {facts.task}"
+    if name == "least_squares" and facts.natural_family == "gaussian":
+        return "not for amounts whose linear model is by least squares already"
     if facts.n_rows > kind.most_rows:
         return f"{facts.n_rows:,} rows are more than the {kind.most_rows:,.0f} up to which it is tried"
     if classes and facts.class_weight is not None and name == "naive_bayes":
@@ -125,7 +141,7 @@ def suits(name: str, facts: TableFacts) -> str:
 
 def variants_of(name: str, facts: TableFacts) -> tuple[Settings, ...]:
     """Further settings of a kind of model, in the order in which they are tried."""
-    if name == "linear" and facts.task == "regression":
+    if name in ("linear", "least_squares") and facts.task == "regression":
         return tuple({"alpha": alpha} for alpha in (0.1, 10.0, 100.0))
     return KINDS[name].variants or (_boosting_variants(facts.seed) if name == "boosting" else ())
 
@@ -180,10 +196,13 @@ def _linear_machine_regressor(facts: TableFacts, C: float = 1.0) -> Any:
 _STRENGTHS = tuple({"C": C} for C in (0.1, 10.0, 0.01, 100.0))
 
 # By what they cost, as they are tried.
-RUN_ORDER = ("linear", "naive_bayes", "linear_svm", "kernel_svm", "forest", "boosting", "additive", "network")
+RUN_ORDER = (
+    "linear", "least_squares", "naive_bayes", "linear_svm", "kernel_svm", "boosting", "forest", "additive", "network",
+)  # fmt: skip
 # From the simplest on: of models that are as good, the first is taken.
 KINDS: dict[str, ModelKind] = {
     "linear": ModelKind("linear model", variants=_STRENGTHS),
+    "least_squares": ModelKind("least squares", regressor=TableRegressor),
     "naive_bayes": ModelKind("naive Bayes", lambda facts: NaiveBayes("auto")),
     "linear_svm": ModelKind(
         "linear SVM", lambda facts, **s: LinearSVC(**s), _linear_machine_regressor, _STRENGTHS,

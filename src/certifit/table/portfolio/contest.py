@@ -32,7 +32,7 @@ from certifit.table.portfolio.metrics import TableMetric
 class ContestTuning:
     """How time is shared out."""
 
-    pilot_rows: int = 2_000  # of a fit that says how long a fold will take
+    pilot_rows: tuple[int, int] = (500, 2_000)  # of two fits that say how long a fold will take
     kinds_tuned: int = 2  # whose further settings are tried
     slack: float = 1.2  # seconds that a fold may take, in those of the folds before
 
@@ -153,17 +153,25 @@ class Contest:
         """Why a candidate is not begun, by what compiling and a small fit take; empty where there is time."""
         needed = KINDS[trial.name].compiling_seconds(self.facts.n_entries)
         train, left = self.splits[0][0], self.clock.left()
-        if needed <= left < np.inf and len(train) > self.tuning.pilot_rows:
-            some = np.sort(np.random.default_rng(self.facts.seed).permutation(train)[: self.tuning.pilot_rows])
-            began = time.monotonic()
+        if needed <= left < np.inf and len(train) > self.tuning.pilot_rows[1]:
             try:
-                with _quiet():
-                    self._problem_of(trial).fit(some)
+                needed = len(self.splits) * self._fold_seconds(self._problem_of(trial), train)
             except (ValueError, ArithmeticError, MemoryError) as error:
                 return f"it cannot be fitted ({_first_line(error)})"
-            needed = (time.monotonic() - began) * len(self.splits) * len(train) / len(some)
         left = self.clock.left()
         return f"about {needed:.0f} s needed, {max(left, 0):.0f} s left" if needed > max(left, 0) else ""
+
+    def _fold_seconds(self, problem: AssessedProblem, train: Array) -> float:
+        """How long a fit to so many rows takes: a straight line through fits to few, after one that warms up."""
+        few, more = self.tuning.pilot_rows
+        order, taken = np.random.default_rng(self.facts.seed).permutation(train), []
+        for rows in (few, few, more):
+            began = time.monotonic()
+            with _quiet():
+                problem.fit(np.sort(order[:rows]))
+            taken.append(time.monotonic() - began)
+        slope = max(taken[2] - taken[1], 0.0) / (more - few)
+        return taken[2] + slope * (len(train) - more)
 
     def _go_on(self, trial: Trial, folds: Sequence[int], must: bool = False) -> None:
         """Score the next folds; after the last one of all the trial is scored."""

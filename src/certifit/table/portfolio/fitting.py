@@ -33,6 +33,8 @@ class TableRoles:
     time: str | None = None  # by which later rows are tested
     drop: tuple[str, ...] = ()  # not to be used
     keep: tuple[str, ...] = ()  # to be used though they only tell the rows apart
+    categorical: tuple[str, ...] = ()  # numbers that are categories
+    missing_words: tuple[str, ...] = ()  # that stand for missing entries, beside the usual ones
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def prepare(X: Any, roles: TableRoles, task: Any = "auto") -> PreparedTable:
     for role, column in (("group", roles.group), ("time", roles.time)):
         if column is not None:
             pick(table, column, f"{role} column")
-    data = labelled_table(table, roles.target, roles.weight, task=task, keep=roles.keep)
+    reading = {name: getattr(roles, name) for name in ("keep", "categorical", "missing_words")}
+    data = labelled_table(table, roles.target, roles.weight, task=task, **reading)
     groups, times = (_codes(data.table, name) for name in (roles.group, roles.time))
     for role, codes in (("groups", groups), ("times", times)):
         if codes is not None and codes.max() == 0:
@@ -104,7 +107,8 @@ def fit_prepared(
 
 
 _OPTIONS = (
-    "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "class_weight", "family",
+    "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "categorical", "missing_words",
+    "class_weight", "family",
 )  # fmt: skip
 
 
@@ -128,13 +132,14 @@ def fit(
     ----------
     X : a data frame, an Arrow table, the path of a CSV or Parquet file
     target : the name of the column to predict
-    model : 'auto', or one kind alone: linear, naive_bayes, linear_svm, additive, kernel_svm, forest, network or
-        boosting; or several: 'linear, forest'
+    model : 'auto', or one kind alone: linear, least_squares, naive_bayes, linear_svm, additive, kernel_svm,
+        forest, network or boosting; or several: 'linear, forest'
     budget : seconds for comparing models, or '2m'; the fit to all rows comes after it
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
     **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae), cv (5 folds),
-        weight, group and time (names of columns), drop and keep (lists of names), class_weight, family
+        weight, group and time (names of columns), drop, keep and categorical (lists of names), missing_words (a
+        list), class_weight, family
 
     Returns
     -------
@@ -178,5 +183,5 @@ def _ledger_of(model: Any) -> SearchLedger | None:
 
 
 def _roles(target: str, options: Mapping[str, Any]) -> TableRoles:
-    lists = [tuple(options.get(name, ())) for name in ("drop", "keep")]
+    lists = [tuple(options.get(name, ())) for name in ("drop", "keep", "categorical", "missing_words")]
     return TableRoles(target, options.get("weight"), options.get("group"), options.get("time"), *lists)

@@ -34,7 +34,7 @@ from certifit.rows.named_columns import nearest_names
 from certifit.table.cross_validation import CrossValidation, assess_answers
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.portfolio.calibration import unseen_errors
-from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, Settings, TableFacts, build
+from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, Settings, TableFacts, build, reading_of
 from certifit.table.portfolio.clock import Clock
 from certifit.table.portfolio.contest import Contest, Trial
 from certifit.table.portfolio.digest import fitted_digest
@@ -59,8 +59,15 @@ class SearchSettings:
     rule: str = "one standard error"
     confidence: float = 0.9
     fewest_rows: int = 20  # of a table on which models are compared
-    most_rows: int = 50_000  # on which they are; more are drawn from
+    rows_per_second: int = 500  # of the budget: on so many rows models are compared, drawn from all
+    least_sample: int = 5_000  # such rows
+    largest_sample: int = 50_000
     draws: int = 300  # of the correction for the choice
+
+    @property
+    def most_rows(self) -> int:
+        """On how many rows models are compared; the chosen one is fitted to all."""
+        return int(np.clip(self.rows_per_second * self.budget, self.least_sample, self.largest_sample))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -127,7 +134,7 @@ def search(
     terms = {"n_splits": len(contest.splits), "rule": settings.rule, "draws": settings.draws}
     claim = make_claim(scores, contest.metric.of_rows, settings.confidence, settings.seed, terms)
     winner = trials[claim.chosen]
-    model = build(winner.name, winner.settings, replace(contest.facts, keep=data.keep))
+    model = build(winner.name, winner.settings, replace(contest.facts, reading=reading_of(data)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is shown
         model.fit(data)
@@ -166,7 +173,8 @@ def _compared_rows(data: LabelledTable, settings: SearchSettings) -> tuple[Label
         rows = np.sort(np.random.default_rng(settings.seed).permutation(rows)[: settings.most_rows])
         table = table.take(rows)
     w = None if data.w is None else data.w[rows]
-    return replace(data, table=table, y=data.y[rows], w=w, keep=keep), rows
+    categorical = tuple(name for name in data.categorical if name in table.column_names)
+    return replace(data, table=table, y=data.y[rows], w=w, keep=keep, categorical=categorical), rows
 
 
 def _make_contest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -98,6 +99,7 @@ class BinnedGrower:
         self.n, self.d = codes.shape
         self.workers = Workers(thread_count() if codes.size >= tuning.shared_entries else 1)
         self.first_rows, self.borders = _dealt(self.n, self.workers.count, tuning.block_rows)
+        self.spans = [*pairwise(np.linspace(0, self.n, self.workers.count + 1).astype(int))]
         self.tree = self._empty_tree(codes, bins)
         odd = limits.monotone is not None or limits.groups is not None or bool(bins.is_categorical.any())
         self.is_simple = not odd and (limits.max_features or self.d) >= self.d and self.workers.count == 1
@@ -114,10 +116,9 @@ class BinnedGrower:
                 self.tree.packed[:] = plain_pack(g, h, scale.scales, scale.shift, seed)
             return
         scales = np.array(scale.scales)
-        borders = np.linspace(0, self.n, self.workers.count + 1).astype(int)
 
         def pack(k: int) -> None:
-            pack_pairs((g, h), scales, scale.shift, seed, (borders[k], borders[k + 1]), self.tree.packed)
+            pack_pairs((g, h), scales, scale.shift, seed, self.spans[k], self.tree.packed)
 
         self.workers.run(pack)
 

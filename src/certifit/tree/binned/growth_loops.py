@@ -102,6 +102,9 @@ def _visit_chunk(tree, rules, k, chunk):
         first, last = (start, start + left) if _left_is_lighter(node, rules.shift) else (start + left, stop)
         if node.depth + 1 >= rules.depth or (rules.leaves > 0 and tree.free[-1] + 1 >= rules.leaves):
             return left
+        # Where there is one chunk, it knows whether both children are too small to be split.
+        if tree.runs.shape[1] == 1 and max(left, rows - left) < 2 * rules.leaf_rows:
+            return left
     _clear(tree.sums, chunk)
     add_histogram(tree.rows, first, last, tree.codes, tree.packed, tree.sums[chunk])
     if not rules.by_hessian and rows <= rules.counted_rows:

@@ -45,21 +45,25 @@ class PlainTrees:
 
     def leaf_table(self, start: int, stop: int, X: Array) -> Array:
         """The leaves that coded rows reach in the trees from `start` to before `stop` (trees, n), all at once."""
-        n = len(X)
-        at = np.repeat(self.first[start:stop], n)
-        moving = np.arange(len(at))
-        has_kinds, has_missing = bool((self.kinds >= 0).any()), bool(np.isnan(X).any())
-        while len(moving := moving[self.left[at[moving]] >= 0]):
-            k = at[moving]
-            x = X[moving % n, self.column[k]]
-            goes_left = x <= self.threshold[k]
+        n, d = X.shape
+        entries, children = X.ravel(), np.stack([self.right, self.left], axis=1).ravel()
+        node, row = np.repeat(self.first[start:stop], n), np.tile(np.arange(n) * d, stop - start)
+        has_kinds, has_missing = bool((self.kinds >= 0).any()), bool(np.isnan(entries).any())
+        at, moving = node.copy(), np.arange(len(node))
+        while len(node):
+            inner = self.left[node] >= 0
+            if not inner.all():
+                node, row, moving = node[inner], row[inner], moving[inner]
+            x = entries[row + self.column[node]]
+            goes_left = x <= self.threshold[node]
             if has_kinds:
-                both = (self.kinds[k] >= 0) & ~np.isnan(x)
-                goes_left[both] = self.sides[self.kinds[k[both]], x[both].astype(np.int64)] != 0
+                both = (self.kinds[node] >= 0) & ~np.isnan(x)
+                goes_left[both] = self.sides[self.kinds[node[both]], x[both].astype(np.int64)] != 0
             if has_missing:
                 lost = np.isnan(x)
-                goes_left[lost] = self.missing_left[k[lost]] != 0
-            at[moving] = np.where(goes_left, self.left[k], self.right[k])
+                goes_left[lost] = self.missing_left[node[lost]] != 0
+            node = children[2 * node + goes_left]
+            at[moving] = node
         return at.reshape(-1, n)
 
     def each_tree_leaves(self, trees: int, X: Array, entries: int = 200_000) -> Iterator[Array]:
