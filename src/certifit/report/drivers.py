@@ -165,7 +165,7 @@ def shape_charts(
     for j in order:
         centre, scale = units.get(features[j], (0.0, 1.0))
         cuts = np.asarray(functions[j].thresholds) * scale + centre
-        if not len(cuts):
+        if not len(cuts) or not functions[j].values.any():  # the column is not used
             continue
         room = 0.05 * float(cuts[-1] - cuts[0]) or 0.5
         edges = np.concatenate([[cuts[0] - room], np.repeat(cuts, 2), [cuts[-1] + room]])
