@@ -75,6 +75,20 @@ def test_pickles_are_loaded_only_where_that_is_asked_for(models):
     assert run(models / "theirs.pkl", models / "t.csv", "--target", "z", "--unsafe-pickle").exit_code == 2
 
 
+def test_a_saved_model_shows_itself_and_its_page(models):
+    shown = CliRunner().invoke(app, ["show", str(models / "good.certifit")])
+    assert shown.exit_code == 0
+    assert "LogisticRegression of species" in shown.output
+    written = CliRunner().invoke(app, ["report", str(models / "good.certifit"), str(penguins_path())])
+    assert written.exit_code == 0, written.output
+    assert '"form":"rows"' in Path("good-report.html").read_text()
+    lines = penguins_path().read_text().splitlines(keepends=True)
+    Path("fewer.csv").write_text("".join(lines[:-5]))
+    other = CliRunner().invoke(app, ["report", str(models / "good.certifit"), "fewer.csv", "-o", "other.html"])
+    assert "not the table that the model was fitted to" in " ".join(other.stderr.split())
+    assert '"form":"none"' in Path("other.html").read_text()
+
+
 PLUGIN_TEST = """
 import numpy as np
 from sklearn.linear_model import LogisticRegression

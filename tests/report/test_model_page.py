@@ -84,3 +84,16 @@ def test_the_package_is_the_function_too():
 
     package = importlib.import_module("certifit.report")
     assert package(LogisticRegression().fit(X, Y), X, Y).html.startswith("<!DOCTYPE html>")
+
+
+def test_labels_alone_give_importance_and_mistakes():
+    """A classifier without probabilities: shares of wrong answers, and no curves."""
+    page = certifit.report(certifit.LinearSVC().fit(X, Y), X, Y)
+    assert "share of wrong answers" in page.html
+    assert "ROC" not in page.html
+    assert "(log-odds)" not in page.html
+
+
+def test_an_additive_model_shows_its_functions():
+    page = certifit.report(certifit.AdditiveClassifier(max_bins=8).fit(X, Y), X, Y)
+    assert "What first adds to the score" in page.html

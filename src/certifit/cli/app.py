@@ -212,6 +212,32 @@ def explore(
 
 
 @app.command()
+def show(model: Model, quiet: Quiet = False, json: Json = False) -> None:
+    """Say what is in a model file: columns, settings, and the certificate that it carries."""
+    from certifit.cli.commands.show import run_show
+
+    if not run_show(model, _screen(quiet, json)):
+        raise typer.Exit(NOT_PROVED)
+
+
+@app.command()
+def report(
+    model: Model,
+    table: Table,
+    output: Annotated[
+        Path | None, typer.Option("--output", "--out", "-o", help="Where it goes.  [default: MODEL-report.html]")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write the HTML page of a saved model again."""
+    from certifit.cli.commands.show import run_report
+    from certifit.cli.files import TableFiles
+
+    run_report(model, TableFiles(tuple(table)), output or Path(f"{model.stem}-report.html"), _screen(quiet, json))
+
+
+@app.command()
 def predict(
     model: Model,
     table: Table,

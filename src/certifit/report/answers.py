@@ -31,6 +31,12 @@ class ModelAnswers:
     classes: Array | None  # (k,) of a classifier
     folds: int = 0  # rows were held out in so many folds; 0: the model was fitted to them, or nobody knows
     confidence: float = 0.95
+    labels_alone: bool = False  # whether `said` are zeros and ones, made from labels: there are no probabilities
+
+    @classmethod
+    def of_labels(cls, y: Array, labels: Array, classes: Array, folds: int = 0) -> ModelAnswers:
+        """Answers of a classifier without probabilities."""
+        return cls(y, (labels[:, None] == classes).astype(np.float64), classes, folds, labels_alone=True)
 
     @property
     def tested(self) -> TestedScores:
@@ -43,15 +49,38 @@ class ModelAnswers:
 
     @property
     def loss(self) -> Array:
-        """How wrong each answer is (n,): minus the logarithm of the true class's probability, or the distance."""
+        """How wrong each answer is (n,): minus the logarithm of the true class's probability, or the distance.
+
+        Of labels alone it is 1 where they are wrong.
+        """
         if self.classes is None:
             return np.abs(self.y - self.said)
+        if self.labels_alone:
+            return (self.classes[self.said.argmax(axis=1)] != self.y).astype(np.float64)
         code = np.searchsorted(self.classes, self.y)
         return -np.log(np.maximum(self.said[np.arange(len(code)), code], 1e-300))
 
 
+def model_answers(model: Any, X: Any, y: Array, classes: Array | None, folds: int = 0) -> ModelAnswers:
+    """What a fitted model says of rows X: probabilities where it has them, else labels, or numbers."""
+    if classes is None:
+        return ModelAnswers(y, np.asarray(model.predict(X), dtype=np.float64), None, folds)
+    if hasattr(model, "predict_proba"):
+        return ModelAnswers(y, np.asarray(model.predict_proba(X)), classes, folds)
+    return ModelAnswers.of_labels(y, np.asarray(model.predict(X)), classes, folds)
+
+
+def loss_words(model: Any, classes: Array | None) -> str:
+    """The name of the loss of such answers."""
+    if classes is None:
+        return "mean absolute error"
+    return "log loss" if hasattr(model, "predict_proba") else "share of wrong answers"
+
+
 def class_charts(answers: ModelAnswers) -> dict[str, Any]:
     """ROC, precision and recall, calibration and thresholds of two classes; of more, the calibration alone."""
+    if answers.labels_alone:
+        return {}
     classes, tested = answers.classes, answers.tested
     assert classes is not None
     if len(classes) > 2:
@@ -162,7 +191,7 @@ def worst_rows(answers: ModelAnswers, table: pa.Table, columns: list[str], most:
             judged = [f"{answers.y[i]:.6g}", f"{answers.said[i]:.6g}", f"{answers.y[i] - answers.said[i]:+.4g}"]
         else:
             best = int(answers.said[i].argmax())
-            sure = f"{100 * answers.said[i, best]:.1f} %"
+            sure = "–" if answers.labels_alone else f"{100 * answers.said[i, best]:.1f} %"
             judged = [shortened(str(answers.y[i])), shortened(str(answers.classes[best])), sure]
         rows.append([f"{i + 1:,}", *judged, *(_cell(cells[name][place]) for name in shown)])
     last = "off by" if answers.classes is None else "sure by"

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from certifit.core import Certificate
 from certifit.core.proved_digits import proved_digits
+from certifit.report.charts import ChartLayer, axis_around, draw_chart
+from certifit.report.words import shortened
 from certifit.rows import Array
 
 
@@ -72,15 +75,14 @@ def _shuffled(X: Any, place: Any, order: Array) -> Any:
 
 
 def importance_table(
-    importance: list[ColumnImportance], classifies: bool, rows: str = "the rows that the model was fitted to"
+    importance: list[ColumnImportance], loss: str, rows: str = "the rows that the model was fitted to"
 ) -> dict[str, Any]:
     """What the page shows of importance."""
     return {
         "importance": importance,
         "importance_rows": rows,
         "most": max((column.high for column in importance), default=1.0),
-        "loss": "log loss" if classifies else "mean absolute error",
-        "classifies": classifies,
+        "loss": loss,
     }
 
 
@@ -145,3 +147,31 @@ def coefficient_table(found: FittedCoefficients | None, most_features: int, most
         "intercept": [row[-1] for row in printed[:most_classes]],
         "proved": bool(found.errors.size),
     }
+
+
+def shape_charts(
+    model: Any, features: Sequence[str], units: dict[str, tuple[float, float]], most: int = 8
+) -> list[tuple[str, Markup]]:
+    """The functions of an additive model's columns that matter most: names and charts; none of several classes.
+
+    `units` are the centre and scale by which columns of numbers were standardised, by feature.
+    """
+    functions = getattr(model, "shape_functions_", None)
+    if functions is None or np.ndim(model.intercept_) or len(functions) != len(features):
+        return []
+    order = np.argsort(-np.asarray(model.feature_importances_), kind="stable")[:most]
+    up = axis_around("adds", *(functions[j].values for j in order), np.zeros(1))
+    found = []
+    for j in order:
+        centre, scale = units.get(features[j], (0.0, 1.0))
+        cuts = np.asarray(functions[j].thresholds) * scale + centre
+        if not len(cuts) or not functions[j].values.any():  # the column is not used
+            continue
+        room = 0.05 * float(cuts[-1] - cuts[0]) or 0.5
+        edges = np.concatenate([[cuts[0] - room], np.repeat(cuts, 2), [cuts[-1] + room]])
+        name = shortened(features[j], 40)
+        across = axis_around(name, edges, room=0.0)
+        zero = ChartLayer("guide", np.array([across.low, across.high]), np.zeros(2))
+        layers = [zero, ChartLayer("line", edges, np.repeat(functions[j].values, 2))]
+        found.append((name, draw_chart(layers, across, up, f"What {name} adds to the score")))
+    return found

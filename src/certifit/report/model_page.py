@@ -14,7 +14,14 @@ from certifit.checkers.auditing import audit, unwrap
 from certifit.core import Certificate
 from certifit.exceptions import DataError
 from certifit.files.atomic_file import write_atomically
-from certifit.report.answers import ModelAnswers, class_charts, number_charts, worst_rows
+from certifit.report.answers import (
+    ModelAnswers,
+    class_charts,
+    loss_words,
+    model_answers,
+    number_charts,
+    worst_rows,
+)
 from certifit.report.certificate_section import certificate_section
 from certifit.report.charts import ChartAxis, axis_around
 from certifit.report.drivers import (
@@ -22,6 +29,7 @@ from certifit.report.drivers import (
     ImportanceTuning,
     coefficient_table,
     importance_table,
+    shape_charts,
     shuffled_importance,
 )
 from certifit.report.page import PageSection, compose, versions, written_at
@@ -130,7 +138,9 @@ class _PageMaker:
         held_out = self.test is not None
         if answers is not None:
             charts = number_charts(answers) if answers.classes is None else class_charts(answers)
-            sections.append(PageSection("curves", {"held_out": False, "rows": self._row_words(), "charts": charts}))
+            if charts:
+                shown = {"held_out": False, "rows": self._row_words(), "charts": charts}
+                sections.append(PageSection("curves", shown))
         if certificate is not None:
             sections.append(certificate_section(certificate, inner, ""))
         sections.append(PageSection("drivers", self._drivers(inner, inner_X, certificate, answers)))
@@ -174,9 +184,9 @@ class _PageMaker:
         if classes is None:
             said = np.asarray(self.model.predict(X), dtype=np.float64)
             return ModelAnswers(truth.astype(np.float64), said, None, folds) if said.ndim == 1 else None
-        if not hasattr(self.model, "predict_proba") or not np.isin(truth, classes).all():
+        if not np.isin(truth, classes).all():
             return None
-        return ModelAnswers(truth, np.asarray(self.model.predict_proba(X)), np.asarray(classes), folds)
+        return model_answers(self.model, X, truth, np.asarray(classes), folds)
 
     def _row_words(self) -> str:
         if self.test is None:
@@ -219,8 +229,15 @@ class _PageMaker:
         names = self._inner_names(0 if inner_X is None else inner_X.shape[1])
         coefficients = FittedCoefficients.of(inner, names, classes, certificate)
         log_link = any(word in type(inner).__name__ for word in ("Poisson", "Gamma", "Tweedie"))
-        shown = importance_table(self._importance(answers), classes is not None, self._importance_rows())
-        return {**shown, "log_link": log_link, "standardised": False, **coefficient_table(coefficients, 200, 12)}
+        shown = importance_table(self._importance(answers), loss_words(self.model, classes), self._importance_rows())
+        shown |= {"classifies": classes is not None, "log_odds": type(inner).__name__ == "LogisticRegression"}
+        return {
+            **shown,
+            "log_link": log_link,
+            "standardised": False,
+            "shapes": shape_charts(inner, names, {}),
+            **coefficient_table(coefficients, 200, 12),
+        }
 
     def _importance_rows(self) -> str:
         return "the rows that the model was fitted to" if self.test is None else "the rows given for a test"
@@ -232,11 +249,10 @@ class _PageMaker:
             return []
         rows = np.random.default_rng(0).permutation(len(answers.y))[: tuning.most_rows]
         some, truth, classes = X.iloc[rows] if named else X[rows], answers.y[rows], answers.classes
-        method = self.model.predict if classes is None else self.model.predict_proba
         columns: Sequence[Any] = [*X.columns] if named else range(X.shape[1])
         listed = [(str(c) if named else f"column {c}", c if named else slice(c, c + 1)) for c in columns]
         return shuffled_importance(
-            lambda moved: ModelAnswers(truth, method(moved), classes).loss, some, listed, tuning
+            lambda moved: model_answers(self.model, moved, truth, classes).loss, some, listed, tuning
         )
 
     def _inner_names(self, count: int) -> list[str]:

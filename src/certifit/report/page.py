@@ -68,7 +68,11 @@ def _environment() -> Environment:
         "shaded": shaded,
         "with_error": with_error,
     }
-    environment.filters |= {"short": shortened, "count": "{:,}".format}
+    environment.filters |= {
+        "short": shortened,
+        "count": "{:,}".format,
+        "capital": lambda words: words[:1].upper() + words[1:],
+    }
     return environment
 
 

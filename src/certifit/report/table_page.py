@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from certifit.report.answers import ModelAnswers, class_charts, number_charts, worst_rows
+from certifit.report.answers import (
+    ModelAnswers,
+    class_charts,
+    loss_words,
+    model_answers,
+    number_charts,
+    worst_rows,
+)
 from certifit.report.certificate_section import certificate_section
 from certifit.report.charts import ChartAxis, axis_around
 from certifit.report.drivers import (
@@ -18,6 +25,7 @@ from certifit.report.drivers import (
     ImportanceTuning,
     coefficient_table,
     importance_table,
+    shape_charts,
     shuffled_importance,
 )
 from certifit.report.page import PageSection, compose, versions, written_at
@@ -28,6 +36,7 @@ from certifit.rows import Array
 from certifit.table.alerts import Alert
 from certifit.table.cross_validation import CrossValidation, FoldScore
 from certifit.table.labelled_table import LabelledTable
+from certifit.table.portfolio.leaderboard import choice_words, unscored_words
 from certifit.table.table_model import TableModel
 
 SMALLER_IS_BETTER = ("log loss", "mean absolute error", "root mean squared error")
@@ -71,9 +80,12 @@ def _render(report: Report, with_rows: bool = True) -> str:
     ]
     if answers is not None:
         charts = class_charts(answers) if classes is not None else number_charts(answers)
-        sections.append(PageSection("curves", {"held_out": answers.folds > 0, "charts": charts}))
+        if charts:
+            sections.append(PageSection("curves", {"held_out": answers.folds > 0, "charts": charts}))
     if report.leaderboard:
-        sections.append(PageSection("leaderboard", {"lines": report.leaderboard}))
+        ledger = getattr(model, "search_", None)
+        notes = () if ledger is None else (choice_words(ledger), *unscored_words(ledger))
+        sections.append(PageSection("leaderboard", {"lines": report.leaderboard, "notes": notes}))
     inner = getattr(model, "model_", model)
     sections.append(certificate_section(model.certificate_, inner, report.recheck))
     sections.append(PageSection("drivers", _drivers(report, importance)))
@@ -99,6 +111,8 @@ def _answers(report: Report, classes: Array | None) -> ModelAnswers | None:
     if held is not None and len(held) == len(data.y) and (classes is None or held.ndim == 2):
         return ModelAnswers(data.y, held, classes, report.assessment.folds)  # type: ignore[union-attr]
     method = report.model.predict if classes is None else getattr(report.model, "predict_proba", None)
+    if method is None and classes is not None:
+        return ModelAnswers.of_labels(data.y, report.model.predict(data.table), classes)
     return None if method is None else ModelAnswers(data.y, method(data.table), classes)
 
 
@@ -200,8 +214,7 @@ def _importance(
     """The importance of the table's columns, on at most so many of the rows that the model was fitted to."""
     model, data = report.model, report.data
     inner = getattr(model, "model_", None)
-    answer = getattr(inner, "predict" if classes is None else "predict_proba", None)
-    if answer is None or not hasattr(model, "encode"):
+    if inner is None or not hasattr(model, "encode"):
         return []
     rows = np.random.default_rng(0).permutation(len(data.y))[: tuning.most_rows]
     X, _ = model.encode(data.table.take(rows))
@@ -218,17 +231,21 @@ def _importance(
     moves = np.array([X[:, place].std(axis=0).sum() for _, place in columns])
     columns = [columns[j] for j in np.argsort(-moves, kind="stable")]
     truth = data.y[rows]
-    return shuffled_importance(lambda moved: ModelAnswers(truth, answer(moved), classes).loss, X, columns, tuning)
+    return shuffled_importance(lambda moved: model_answers(inner, moved, truth, classes).loss, X, columns, tuning)
 
 
 def _drivers(report: Report, importance: list[ColumnImportance]) -> dict[str, Any]:
     model = report.model
     inner = getattr(model, "model_", model)
+    units = {c.name: (c.centre, c.scale) for c in model.columns_ if c.kind in ("number", "date")}
     listed = FittedCoefficients.of(inner, model.features_, _classes(model), model.certificate_)
     return {
-        **importance_table(importance, _classes(model) is not None),
+        **importance_table(importance, loss_words(inner, _classes(model))),
+        "classifies": _classes(model) is not None,
+        "log_odds": type(inner).__name__ == "LogisticRegression",
         "log_link": getattr(model, "family_", "gaussian") != "gaussian",
         "standardised": True,
+        "shapes": shape_charts(inner, model.features_, units),
         **coefficient_table(listed, report.most_features, report.most_classes),
     }
 
