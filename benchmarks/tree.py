@@ -1,11 +1,13 @@
-"""A single exact decision tree, fully grown: growing, judged by the error on held-out rows, and predicting."""
+"""A single exact decision tree, fully grown, and the best tree of depth 2: no peer grows such a one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from sklearn.datasets import make_classification
 
+from benchmarks.boosting import interactions
 from benchmarks.datasets import shape
 from benchmarks.forest import HeldOutError, WrongShare, predictor
 from benchmarks.harness import Case, Options
@@ -28,3 +30,15 @@ def tree_tall(options: Options) -> Iterator[Case]:
         predictor("scikit-learn", THEIRS, (X, y, new), {"random_state": 0}),
     ]
     yield Case("predict_proba", what, predicts, WrongShare(labels), QUALITY, PREDICT, patience=120.0)
+
+
+def best_tree(options: Options) -> Iterator[Case]:
+    """The best tree of depth 2 over 32 bins, with its bound; the greedy tree is there for the scale."""
+    n = options.rows(1_000_000)
+    X, y = interactions(n, 30)
+    what = f"2 classes {shape(X)}, 32 bins, depth 2, objective: error on these rows"
+    fits = [
+        estimator("certifit", "certifit:OptimalTreeClassifier", X, y, max_depth=2, max_bins=32, time_limit=1e-3),
+        estimator("scikit-learn, greedy", THEIRS, X, y, max_depth=2),
+    ]
+    yield Case("depth 2", what, fits, HeldOutError(X, y), math.inf, 1.0, patience=120.0)

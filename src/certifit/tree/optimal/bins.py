@@ -88,33 +88,45 @@ def first_borders(sample: Array, w: Array, most: int) -> list[Array]:
     """Borders of at most so many bins of about equal weights; every value is a bin where there are few."""
 
     def of_column(x: Array) -> Array:
-        known = ~np.isnan(x)
-        values = np.unique(x[known])
+        x, mass = _in_order(x, w)
+        values = x[np.append(True, x[1:] > x[:-1])] if len(x) else x
         if len(values) > most:
-            values = np.unique(np.append(_quantiles(x[known], w[known], most), values[-1]))
+            values = np.unique(np.append(_quantiles(x, mass, most), values[-1]))
         return values[:-1]
 
     return parallel_map(of_column, np.asarray(sample, np.float64).T)
 
 
-def _quantiles(x: Array, w: Array, parts: int) -> Array:
-    """The values up to which 1, 2, … of so many parts of the weight lie; a weight of 2 is a row twice."""
+def _in_order(x: Array, w: Array) -> tuple[Array, Array]:
+    """The known values of a column, ascending, and their weights."""
+    known = ~np.isnan(x)
+    x, w = x[known], w[known]
+    if len(w) and (w == w[0]).all():  # to sort values alone is many times faster
+        return np.sort(x), w
     order = np.argsort(x, kind="stable")
-    reached = np.cumsum(w[order])
-    return x[order][np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts)]
+    return x[order], w[order]
+
+
+def _quantiles(x: Array, w: Array, parts: int) -> Array:
+    """The values, of ascending ones, up to which 1, 2, … of so many parts of the weight lie."""
+    reached = np.cumsum(w)
+    return x[np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts)]
 
 
 def finer_borders(coded: CodedColumns, sample: Array, w: Array, marked: list[Array], parts: int) -> list[Array]:
     """Borders with every marked bin cut into parts: by the values of the sample, or in the middle if it has none."""
     found = []
     for j, bins in enumerate(marked):
-        x = np.asarray(sample[:, j], np.float64)
-        number = np.searchsorted(coded.borders[j], x)
+        if not len(bins):
+            found.append(coded.borders[j])
+            continue
+        x, mass = _in_order(np.asarray(sample[:, j], np.float64), w)
+        ends = np.concatenate([[0], np.searchsorted(x, coded.borders[j], side="right"), [len(x)]])
         new = []
         for b in bins:
             least, largest = coded.least[j][b], coded.largest[j][b]
-            inside = (number == b) & ~np.isnan(x)
-            cuts = _quantiles(x[inside], w[inside], parts) if inside.any() else np.zeros(0)
+            inside = slice(ends[b], ends[b + 1])
+            cuts = _quantiles(x[inside], mass[inside], parts) if ends[b] < ends[b + 1] else np.zeros(0)
             cuts = np.unique(cuts[(cuts >= least) & (cuts < largest)])
             if not len(cuts):
                 middle = least / 2 + largest / 2
