@@ -33,6 +33,7 @@ from benchmarks.lle import lle_mnist, lle_swiss_roll
 from benchmarks.logistic import logistic_tall, softmax_mnist
 from benchmarks.mixture import mixture_missing, mixture_tall, mixture_wide
 from benchmarks.naive_bayes import naive_bayes_mnist
+from benchmarks.network_bounds import network_bounds
 from benchmarks.network_epochs import network_epochs
 from benchmarks.network_tables import network_tables
 from benchmarks.networks import networks_mnist, networks_quality
@@ -78,6 +79,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "forest_mnist": ("random forests on MNIST", partial(contest, forest_mnist)),
     "networks_mnist": ("networks on MNIST", partial(contest, networks_mnist)),
     "networks_quality": ("what networks learn of MNIST", networks_quality),
+    "network_bounds": ("the bound over networks of any width on five problems", network_bounds),
     "network_epochs": ("an epoch of networks beside PyTorch, JAX and scikit-learn", network_epochs),
     "network_tables": ("the tabular preset of networks on ten tables", network_tables),
     "naive_bayes_mnist": ("naive Bayes on MNIST", partial(contest, naive_bayes_mnist)),

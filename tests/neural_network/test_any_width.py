@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn import neural_network as theirs
 from sklearn.datasets import load_iris, make_friedman1
 
 from certifit import DataError, MLPClassifier, MLPRegressor, any_width_bound
 from certifit.checkers.neural_network.adapter import read_perceptron
 from certifit.checkers.neural_network.any_width import _conjugate_sum, _dual_value, unit_gain
+from certifit.checkers.neural_network.unit_search import UnitSearchTuning, searched_gain
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -102,3 +104,35 @@ def test_what_it_does_not_speak_of_is_refused(setting):
     model = MLPClassifier(**{"hidden_layer_sizes": (2,), "max_iter": 2, "random_state": 0, **setting}).fit(X, Y)
     with pytest.raises(DataError, match="one hidden layer of ReLUs"):
         any_width_bound(model, X, Y)
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 1), (3, 2)])
+def test_the_search_ends_between_the_best_unit_and_the_plain_bound(d, k):
+    """The best of many random units, refined by a local search that knows nothing of boxes, gains no more."""
+    rng = np.random.default_rng(d)
+    rows, v = rng.normal(size=(25, d)), rng.normal(size=(25, k))
+    v -= v.mean(axis=0)
+    found = searched_gain(rows, v, 0.0)
+
+    def gain(w):
+        z = rows @ (w / np.linalg.norm(w))
+        return max(np.linalg.norm(v.T @ np.maximum(z + b, 0)) for b in (*-z, 1e3))
+
+    starts = sorted(rng.normal(size=(60, d)), key=gain)[-3:]
+    best = max(-minimize(lambda w: -gain(w), w, method="Nelder-Mead").fun for w in starts)
+    assert best <= found <= 1.101 * best
+    assert found <= unit_gain(rows, v) * 1.0001
+    # Work that runs out leaves a bound too, only a looser one.
+    assert best <= searched_gain(rows, v, 0.0, UnitSearchTuning(entries=1.0)) >= found
+
+
+@pytest.mark.parametrize("alpha", [0.3, 3.0])
+def test_the_bound_is_close_where_the_network_is_wide_enough(alpha):
+    """Of two columns the bound is within a quarter of a good fit, also at a weak penalty: the search is sharp."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 2))
+    y = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    model = MLPClassifier((20,), alpha=alpha, solver="lbfgs", max_iter=1500, tol=0.01, random_state=0).fit(rows, y)
+    found = any_width_bound(model, rows, y)
+    assert found.holds
+    assert 1 <= found.ratio < 1.25

@@ -12,6 +12,7 @@ less than 0 for any number of units. With relu(z) = (z + |z|) / 2, Σ vᵢ = 0 a
 
 for any point m, because b takes up what it shifts (Cauchy & Schwarz; the dual is Pilanci & Ergen's, 2020). Any v
 gives a proof: those tried are the slopes at the fitted scores and at scores without rows, times the best factor.
+Where U(v) is more than alpha, branch and bound over w (`unit_search`) finds a smaller one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from scipy.special import expit, softmax, xlogy
 from certifit.checkers.neural_network.adapter import perceptron_rows, read_perceptron
 from certifit.checkers.neural_network.network_loss import NetworkClaim, network_scores, row_losses, target_table
 from certifit.checkers.neural_network.plain_layers import PlainActivation, PlainDense
+from certifit.checkers.neural_network.unit_search import searched_gain
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
@@ -123,7 +125,10 @@ def _dual_value(claim: NetworkClaim, X: Array, Y: Array, w: Array, v: Array) -> 
     """
     if np.abs(v.sum(axis=0)).max() > AnyWidthTuning().terms * float(np.abs(v).sum()):
         return 0.0
-    most = claim.alpha / max(unit_gain(X, v), 1e-300)
+    gain = unit_gain(X, v)
+    if gain > claim.alpha:  # the factor is below 1: worth some work
+        gain = min(gain, searched_gain(X, v, claim.alpha))
+    most = claim.alpha / max(gain, 1e-300)
     if claim.output != "squared_error":
         most = min(1.0, most)  # answers between targets and answers are probabilities
     most = min(most, 1e12)
