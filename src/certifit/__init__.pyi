@@ -140,6 +140,7 @@ from certifit.linear_model.regularisation_path import lasso_path as lasso_path
 from certifit.store import load as load
 from certifit.store.onnx_reader import load_onnx as load_onnx
 from certifit.datasets import load_penguins as load_penguins
+from certifit.datasets import load_visits as load_visits
 from certifit.manifold.embedding_function import locally_linear_embedding as locally_linear_embedding
 from certifit.feature_selection.score_functions import mutual_info_classif as mutual_info_classif
 from certifit.feature_selection.score_functions import mutual_info_regression as mutual_info_regression

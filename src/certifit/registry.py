@@ -316,6 +316,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("load", "store"),
     Registered("write_predictions", "store"),
     Registered("load_penguins", "datasets"),
+    Registered("load_visits", "datasets"),
     Registered("fit", "table.portfolio.fitting"),
 )
 
