@@ -12,7 +12,7 @@ def test_the_page_is_written_from_what_was_measured():
     assert PAGE.read_text(encoding="utf-8") == page(kept)
     assert {f"{name} {method}" for name, one in PROBLEMS.items() for method in one.methods} == set(kept)
     ways = {found["way"] for found in kept.values()}
-    assert ways == {"binomial", "betting", "corrected t", "normal", "percentiles", "order statistic"}
+    assert ways == {"binomial", "betting", "corrected t", "normal", "percentiles", "order statistic", "log scale"}
 
 
 def test_hits_are_counted():

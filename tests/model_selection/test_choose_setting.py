@@ -42,6 +42,20 @@ def test_one_standard_error_takes_the_first_that_is_near_enough(found):
     assert simple.claim.chosen <= found.claim.chosen
 
 
+def test_the_error_of_the_difference_sees_what_rows_have_in_common():
+    """Rows are hard for all settings, ten times as much as these differ: paired, the better one wins."""
+    rng = np.random.default_rng(0)
+    hard, n = rng.normal(size=200), 200
+    scores = np.column_stack([hard, hard + 0.1 + 0.01 * rng.normal(size=n), hard + 0.1 + 0.01 * rng.normal(size=n)])
+    splits = certify_splits([(np.arange(100, 200), np.arange(100)), (np.arange(100), np.arange(100, 200))],
+                            np.arange(200.0)[:, None], SplitDeclaration(tested=1))  # fmt: skip
+    for rule, chosen in (("one standard error", 0), ("one standard error of the difference", 1)):
+        claim = make_claim(scores, "accuracy", 0.9, 0, {"rule": rule, "draws": 40, "n_splits": 2})
+        assert claim.chosen == chosen
+        assert certify_choice(claim, splits).holds
+        assert not certify_choice(replace(claim, paired=not claim.paired), splits).holds
+
+
 def test_the_best_of_many_useless_settings_is_not_believed():
     """30 tables of 100 coins for each of 20 settings: the best looks like .59 (Φ⁻¹(20/21) · .05), and is worth .5."""
     rng, naive, corrected, hits = np.random.default_rng(0), [], [], 0

@@ -34,7 +34,8 @@ from certifit.model_selection.choosing.successive_halving import best_settings, 
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
 
-RULES: Mapping[str, float] = {"best": 0.0, "one standard error": 1.0}
+PAIRED = "one standard error of the difference"
+RULES: Mapping[str, float] = {"best": 0.0, "one standard error": 1.0, PAIRED: 1.0}
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,8 +118,9 @@ def choose_setting(
     metric : accuracy, neg_log_loss, neg_brier_score, neg_mean_squared_error or neg_mean_absolute_error
     confidence : of the interval
     random_state : int, RandomState or None
-    **options : rule ('best', or 'one standard error': the first setting that is so near to the best), max_time
-        (seconds; settings are then tried in random order until it has passed), n_candidates (settings drawn from the
+    **options : rule ('best', 'one standard error': the first setting that is so near to the best, or 'one standard
+        error of the difference' between the two on the same rows), max_time (seconds; settings are then tried in
+        random order until it has passed), n_candidates (settings drawn from the
         grid at random; None: all), factor (of successive halving: 3, say, goes on with a third of the settings on
         three times as many rows; None: all settings on all rows), min_resources (rows to begin with, at least),
         n_splits (10 folds), draws (500), groups (n,), sample_weight (n,) and n_jobs
@@ -346,7 +348,7 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
     n, folds = len(scores), terms["n_splits"]
     # Rows of several folds depend on each other, as fold scores do (Nadeau & Bengio).
     inflation = float(np.sqrt(1 + folds / (folds - 1)))
-    tolerated = RULES[terms["rule"]]
+    tolerated, paired = RULES[terms["rule"]], terms["rule"] == PAIRED
     rungs: tuple[HalvingRung, ...] = terms.get("rungs", ())
     unseen = unseen_rows(n, rungs)
     rng, values = np.random.default_rng(seed), np.empty(terms["draws"])
@@ -354,7 +356,7 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
         drawn = rng.integers(n, size=n)
         left = unseen.copy()
         left[drawn] = False
-        choice = _choose(scores[drawn], tolerated * inflation)
+        choice = _choose(scores[drawn], tolerated * inflation, paired)
         values[b] = scores[left, choice].mean() if left.any() else np.nan
     known = values[~np.isnan(values)]
     middle = float(known.mean())
@@ -362,16 +364,21 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
     wider = max(1.0, inflation / math.sqrt(math.e - 1))
     low, high = middle + wider * (np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2]) - middle)
     low, high = max(low, scores.min()), min(high, scores.max())
-    chosen = _choose(scores, tolerated * inflation)
+    chosen = _choose(scores, tolerated * inflation, paired)
     return ChoiceClaim(
         scores, chosen, tolerated, inflation, seed, values, middle, float(low), float(high), confidence, name,
-        terms.get("settings", tuple(range(scores.shape[1]))), rungs,
+        terms.get("settings", tuple(range(scores.shape[1]))), rungs, paired,
     )  # fmt: skip
 
 
-def _choose(scores: Array, tolerated: float) -> int:
-    """Return the first setting whose mean is at most so many standard errors below the best."""
+def _choose(scores: Array, tolerated: float, paired: bool) -> int:
+    """Return the first setting whose mean is at most so many standard errors below the best.
+
+    The errors are those of the best one's mean or, if `paired`, of the mean difference between the two on the same
+    rows: rows that are hard for all settings tell nothing about which is better.
+    """
     means = scores.mean(axis=0)
     best = int(np.argmax(means))
-    least = means[best] - tolerated * scores[:, best].std() / np.sqrt(len(scores))
-    return int(np.flatnonzero(means >= least - 1e-12 * max(1.0, abs(least)))[0])
+    errors = (scores[:, [best]] - (scores if paired else 0.0)).std(axis=0) / np.sqrt(len(scores))
+    least = means[best] - tolerated * errors
+    return int(np.flatnonzero(means >= least - 1e-12 * np.maximum(1.0, np.abs(least)))[0])

@@ -125,8 +125,8 @@ def fit(
     """Compare models of a table within a budget of time, and return the one that was chosen, fitted to all rows.
 
     What is in the table, and whether the target is a class, a count or an amount, is found out. Models are compared
-    on the same folds, the simplest first; of those within one standard error of the best, the simplest is taken, and
-    its score is corrected for the choice. `search_` is the ledger of all that was decided.
+    on the same folds, the simplest first; of those whose difference from the best is at most its standard error, the
+    simplest is taken, and its score is corrected for the choice. `search_` is the ledger of all that was decided.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """From labelled rows to one model: candidates are compared, one is chosen and fitted to all rows.
 
-The choice is by the one-standard-error rule, the simplest kind first; its score is corrected for the choice
-(`model_selection.choosing`), and the claim is certified. Scores come from folds in which everything is learnt again,
+The choice is by the one-standard-error rule, with the error of differences row by row, the simplest kind first; its
+score is corrected for the choice (`model_selection.choosing`), and the claim is certified. Scores come from folds in which everything is learnt again,
 the encoding of the columns included; only which columns tell the rows apart is known from all rows.
 """
 
@@ -56,7 +56,7 @@ class SearchSettings:
     family: str = "auto"
     settings: Settings | None = None  # of the named model
     tunes: bool = True  # whether further settings are tried in the time left
-    rule: str = "one standard error"
+    rule: str = "one standard error of the difference"
     confidence: float = 0.9
     fewest_rows: int = 20  # of a table on which models are compared
     rows_per_second: int = 500  # of the budget: on so many rows models are compared, drawn from all
