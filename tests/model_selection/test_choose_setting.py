@@ -48,7 +48,7 @@ def test_the_error_of_the_difference_sees_what_rows_have_in_common():
     hard, n = rng.normal(size=200), 200
     scores = np.column_stack([hard, hard + 0.1 + 0.01 * rng.normal(size=n), hard + 0.1 + 0.01 * rng.normal(size=n)])
     splits = certify_splits([(np.arange(100, 200), np.arange(100)), (np.arange(100), np.arange(100, 200))],
-                            np.arange(200.0)[:, None], SplitDeclaration(tested=1))  # fmt: skip
+                            row_keys(np.arange(200.0)[:, None]), SplitDeclaration(tested=1))  # fmt: skip
     for rule, chosen in (("one standard error", 0), ("one standard error of the difference", 1)):
         claim = make_claim(scores, "accuracy", 0.9, 0, {"rule": rule, "draws": 40, "n_splits": 2})
         assert claim.chosen == chosen

@@ -50,7 +50,7 @@ class ChoiceClaim:
     metric: str
     settings: tuple[int, ...]  # (m) their numbers among all that were given
     rungs: tuple[HalvingRung, ...] = ()  # that dropped settings before
-    paired: bool = False  # whether the errors are those of differences from the best, row by row
+    paired: bool = False  # whether also the error of the difference from the best, row by row, is not exceeded
 
 
 def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
@@ -142,7 +142,9 @@ def plain_choice(claim: ChoiceClaim, counts: Array) -> int:
     total = counts.sum()
     means = counts @ claim.scores / total
     best = int(np.argmax(means))
-    away = claim.scores[:, [best]] - (claim.scores if claim.paired else 0.0)
-    spread = counts @ (away - counts @ away / total) ** 2 / total
+    spread = counts @ (claim.scores[:, best] - means[best]) ** 2 / total
+    if claim.paired:
+        away = claim.scores[:, [best]] - claim.scores
+        spread = np.minimum(spread, counts @ (away - (means[best] - means)) ** 2 / total)
     least = means[best] - claim.tolerated * claim.inflation * np.sqrt(spread / total)
     return int(np.flatnonzero(means >= least - 1e-12 * np.maximum(1.0, np.abs(least)))[0])

@@ -119,10 +119,10 @@ def choose_setting(
     confidence : of the interval
     random_state : int, RandomState or None
     **options : rule ('best', 'one standard error': the first setting that is so near to the best, or 'one standard
-        error of the difference' between the two on the same rows), max_time (seconds; settings are then tried in
-        random order until it has passed), n_candidates (settings drawn from the
-        grid at random; None: all), factor (of successive halving: 3, say, goes on with a third of the settings on
-        three times as many rows; None: all settings on all rows), min_resources (rows to begin with, at least),
+        error of the difference' between the two on the same rows, where that is less), max_time (seconds; settings
+        are then tried in random order until it has passed), n_candidates (settings drawn from the grid at random;
+        None: all), factor (of successive halving: 3, say, goes on with a third of the settings on three times as
+        many rows; None: all settings on all rows), min_resources (rows to begin with, at least),
         n_splits (10 folds), draws (500), groups (n,), sample_weight (n,) and n_jobs
 
     Returns
@@ -374,11 +374,13 @@ def make_claim(scores: Array, name: str, confidence: float, seed: int, terms: Ma
 def _choose(scores: Array, tolerated: float, paired: bool) -> int:
     """Return the first setting whose mean is at most so many standard errors below the best.
 
-    The errors are those of the best one's mean or, if `paired`, of the mean difference between the two on the same
-    rows: rows that are hard for all settings tell nothing about which is better.
+    The error is that of the best one's mean or, if `paired` and smaller, of the mean difference between the two on
+    the same rows: rows that are hard for all settings tell nothing about which is better.
     """
     means = scores.mean(axis=0)
     best = int(np.argmax(means))
-    errors = (scores[:, [best]] - (scores if paired else 0.0)).std(axis=0) / np.sqrt(len(scores))
-    least = means[best] - tolerated * errors
+    errors = scores[:, best].std() * np.ones(len(means))
+    if paired:
+        errors = np.minimum(errors, (scores[:, [best]] - scores).std(axis=0))
+    least = means[best] - tolerated * errors / np.sqrt(len(scores))
     return int(np.flatnonzero(means >= least - 1e-12 * np.maximum(1.0, np.abs(least)))[0])

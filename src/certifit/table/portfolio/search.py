@@ -1,8 +1,9 @@
 """From labelled rows to one model: candidates are compared, one is chosen and fitted to all rows.
 
-The choice is by the one-standard-error rule, with the error of differences row by row, the simplest kind first; its
-score is corrected for the choice (`model_selection.choosing`), and the claim is certified. Scores come from folds in which everything is learnt again,
-the encoding of the columns included; only which columns tell the rows apart is known from all rows.
+The choice is by the one-standard-error rule, of differences row by row where that is less, the simplest kind first;
+its score is corrected for the choice (`model_selection.choosing`), and the claim is certified. Scores come from folds
+in which everything is learnt again, the encoding of the columns included; only which columns tell the rows apart is
+known from all rows.
 """
 
 from __future__ import annotations
