@@ -10,22 +10,25 @@ COMPILE := -$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib
 # Bytecode is kept, whatever the surroundings say: every program that a check starts would parse the package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test uncompiled defaults check lint code pages hooks bench warm-up clean
+.PHONY: demo test suite uncompiled defaults check lint code pages hooks bench warm-up clean
 
 demo: $(VENV)/.installed
 	$(BIN)/certifit demo
 
 test: $(VENV)/.installed-dev
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target code pages uncompiled
+	$(MAKE) --no-print-directory --jobs=2 code suite
+
+# Every test; types and lines of code are looked at meanwhile.
+suite: $(VENV)/.installed-dev uncompiled
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Compiled loops once more, as the Python that they are written in.
 uncompiled: $(VENV)/.installed-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m compiled $(shell grep -rl --include='*.py' mark.compiled tests)
 
-# scikit-learn's checks of every estimator as it comes, and the warm-up of all; `make test` lets slow estimators fit
-# fewer models, and warms up one.
-defaults: $(VENV)/.installed-dev
+# scikit-learn's checks of every estimator as it comes, the warm-up of all, and the page of fitted attributes; `make test`
+# lets slow estimators fit fewer models, and warms up one.
+defaults: $(VENV)/.installed-dev pages
 	CERTIFIT_DEFAULTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/common/test_sklearn_checks.py tests/cli
 
 check: $(VENV)/.installed-dev

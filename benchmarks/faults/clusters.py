@@ -30,6 +30,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         "mixture": lambda: certifit.GaussianMixture(3, random_state=0, tol=1e-6, max_iter=40),
         "logistic": lambda: certifit.LogisticRegression(),
         "clusters": lambda: certifit.KMeans(4, random_state=0),
+        "forest": lambda: certifit.RandomForestClassifier(10, max_depth=6, random_state=0),
     }
 
 

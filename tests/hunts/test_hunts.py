@@ -28,7 +28,7 @@ from certifit.core import Certificate, Estimator
 SHORT = {
     "wrong_models": 8,
     "tampered_attributes": 1,
-    "honest_fits": 40,
+    "honest_fits": 20,
     "brute_force": 60,
     "forty_digits": 60,
     "foreign_verdicts": 8,
