@@ -180,6 +180,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         if path is None:
             yield
             return
+        if hasattr(self, "checkpoint"):  # networks learn in minibatches, and write down where they stand themselves
+            own, self.__dict__["checkpoint"] = vars(self)["checkpoint"], path
+            try:
+                yield
+            finally:
+                self.__dict__["checkpoint"] = own
+            return
         asked = getattr(self, "random_state", 0)
         with PassLog(path, fit_in_words(self, rows), fresh_seed()) as log, keeping(log):
             if asked is None:

@@ -107,9 +107,11 @@ def _classes(model: TableModel) -> Array | None:
 
 def _answers(report: Report, classes: Array | None) -> ModelAnswers | None:
     """What the model says of rows held out, or of its own rows where nothing was kept."""
-    data, held = report.data, getattr(report.assessment, "predicted", None)
-    if held is not None and len(held) == len(data.y) and (classes is None or held.ndim == 2):
-        return ModelAnswers(data.y, held, classes, report.assessment.folds)  # type: ignore[union-attr]
+    data, assessment = report.data, report.assessment
+    if isinstance(assessment, CrossValidation) and assessment.predicted is not None:
+        held = assessment.predicted
+        if len(held) == len(data.y) and (classes is None or held.ndim == 2):
+            return ModelAnswers(data.y, held, classes, assessment.folds)
     method = report.model.predict if classes is None else getattr(report.model, "predict_proba", None)
     if method is None and classes is not None:
         return ModelAnswers.of_labels(data.y, report.model.predict(data.table), classes)

@@ -95,9 +95,9 @@ class Contest:
             self._score_fold(trial, number, replace(self.problem, estimator=dummy, X=nothing))
         trial.end("scored")
 
-    def run_kind(self, name: str, settings: Settings = {}) -> None:  # noqa: B006 - never changed
+    def run_kind(self, name: str, settings: Settings | None = None) -> None:
         """Score a candidate on all folds, as far as there is time; the first one in any case."""
-        trial = self._begin(name, settings)
+        trial = self._begin(name, settings or {})
         why = suits(name, self.facts) or self._missing_answers(trial)
         if not why and self.scored:
             why = NO_TIME if self.clock.left() <= 0 else self._too_long(trial)
