@@ -52,7 +52,7 @@ class _Proves:
     stages = "every leaf's value, and that no stage raised the loss; the gap to the best additive model, of stumps"
     slope_trees = "as histogram boosting, and that trees are the greedy least-squares trees of their stage's slopes"
     best_tree = "no tree of this depth costs less, whatever its thresholds; or the least that any could cost"
-    additive = "no sum of functions of single columns, on these levels, has a smaller objective, up to a stated gap"
+    additive = "no sum of functions of columns, and of the pairs chosen, has a smaller objective, up to a stated gap"
     greedy = "every greedy choice was the best of its candidates"
     network = "the stored loss is that of these weights; the gradient's largest entry, at most tol with 'lbfgs'"
     layers = "the stored loss is that of these weights, layer by layer; the gradient's largest entry"
@@ -232,7 +232,7 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered(
         "TableClassifier",
         "table.table_classifier",
-        "words, numbers and missing entries are encoded and passed to `LogisticRegression`: its certificate",
+        "words, numbers and holes are encoded for `LogisticRegression`, or the estimator named: its certificate",
     ),
     Registered(
         "TableRegressor",
