@@ -3,8 +3,8 @@ Most variance is least error
 ============================
 
 **Statement.** Let :math:`\lambda_1 \ge \lambda_2 \ge \dots` be the eigenvalues of the rows' covariance. The direction
-of most variance has the variance :math:`V_1 = \lambda_1`, and the best code of :math:`M` numbers leaves the mean squared
-error :math:`J_M = \lambda_{M+1} + \dots + \lambda_d`: both questions have one answer.
+of most variance has the variance :math:`V_1 = \lambda_1`, and the best code of :math:`M` numbers leaves the mean
+squared error :math:`J_M = \lambda_{M+1} + \dots + \lambda_d`: both questions have one answer.
 
 **Why.** For orthonormal directions, variance kept + squared error lost = total variance (Pythagoras, row by row), so
 the most of one is the least of the other; by Courant and Fischer no direction has more variance than
