@@ -16,7 +16,8 @@ from sklearn.utils.validation import column_or_1d
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows
 from certifit.rows.checks import check_weights
-from certifit.table.columns import Column, encode_columns, learn_columns, pick
+from certifit.table.columns import Column, encode_columns, pick
+from certifit.table.learning.learn_columns import learn_columns
 from certifit.table.reading import as_table, has_names
 from certifit.table.targets import Task, TaskChoice, choose_task, class_labels, quantities
 from certifit.table.text_values import FORMS, find_reading, read_text, with_holes, without_words
