@@ -15,7 +15,7 @@ from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map
 from certifit.table.columns import Column, pick
-from certifit.table.learning.column_summary import ColumnSummary, NumberSummary
+from certifit.table.learning.column_findings import ColumnFindings, NumberSummary
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TableTuning:
     threaded_rows: int = 2**13  # from so many rows of a block on, threads are worth starting
 
 
-class TableSummary:
+class TableFindings:
     """What a pass over the rows has found out about every column."""
 
     def __init__(
@@ -54,7 +54,7 @@ class TableSummary:
             pick(none, name, "column of categories")
         self.used, self.tuning, self.rows = {*keep, *categorical}, tuning, 0
         self.columns = [
-            ColumnSummary(
+            ColumnFindings(
                 field.name, field.type, categorical=field.name in categorical,
                 most_texts=np.inf if field.name in self.used else tuning.most_categories,
             )
@@ -71,7 +71,7 @@ class TableSummary:
         else:
             parallel_map(add, enumerate(self.columns))
 
-    def merge(self, other: TableSummary) -> TableSummary:
+    def merge(self, other: TableFindings) -> TableFindings:
         """Take notice of all that a summary of other rows has seen."""
         self.rows += other.rows
         for mine, theirs in zip(self.columns, other.columns, strict=True):
@@ -95,7 +95,7 @@ def learn_columns(
     Columns that only tell the rows apart are left out, except those to `keep`; numbers that are `categorical` are
     categories.
     """
-    found = TableSummary(table.schema, keep, categorical, tuning)
+    found = TableFindings(table.schema, keep, categorical, tuning)
     for part, weights in _blocks(table, w, tuning.block_rows):
         found.add(part, weights)
     return found.decide()
@@ -106,12 +106,12 @@ def _blocks(table: pa.Table, w: Array, rows: int) -> Iterable[tuple[pa.Table, Ar
         yield table.slice(start, rows), w[start : start + rows]
 
 
-def _add_column(table: pa.Table, w: Array, start: int, numbered: tuple[int, ColumnSummary]) -> None:
+def _add_column(table: pa.Table, w: Array, start: int, numbered: tuple[int, ColumnFindings]) -> None:
     number, found = numbered
     found.add(table.column(number), w, start)
 
 
-def _decide(found: ColumnSummary, keep: bool, tuning: TableTuning) -> Column:
+def _decide(found: ColumnFindings, keep: bool, tuning: TableTuning) -> Column:
     name, numbers = found.name, found.numbers
     if found.kind == "left out":
         return Column(name, found.type, "left out", "left out: this type of column is not used")
@@ -129,7 +129,7 @@ def _decide(found: ColumnSummary, keep: bool, tuning: TableTuning) -> Column:
     return Column(name, found.type, "left out", f"left out: {reason}", identifies=True, **counts)
 
 
-def _why_identifier(found: ColumnSummary, column: Column, tuning: TableTuning) -> str:
+def _why_identifier(found: ColumnFindings, column: Column, tuning: TableTuning) -> str:
     """Why a column only tells the rows apart; empty where it does not."""
     name, rows, observed = found.name, found.rows, found.rows - column.missing
     if column.kind == "left out":
@@ -151,7 +151,7 @@ def _why_identifier(found: ColumnSummary, column: Column, tuning: TableTuning) -
     return "a different number in each row, like an identifier" if re.search(tuning.identifier_names, name) else ""
 
 
-def _decide_number(found: ColumnSummary, numbers: NumberSummary) -> Column:
+def _decide_number(found: ColumnFindings, numbers: NumberSummary) -> Column:
     kind, missing = found.kind_read, found.rows - numbers.observed
     distinct = numbers.distinct.count(numbers.observed)
     counts: dict[str, Any] = {"name": found.name, "type": found.type, "missing": missing, "distinct": distinct}
@@ -171,7 +171,7 @@ def _decide_number(found: ColumnSummary, numbers: NumberSummary) -> Column:
     return Column(kind=kind, done=done, centre=centre, scale=scale, marks_missing=missing > 0, **counts)
 
 
-def _decide_category(found: ColumnSummary, tuning: TableTuning) -> Column:
+def _decide_category(found: ColumnFindings, tuning: TableTuning) -> Column:
     texts = found.texts
     assert texts is not None
     missing, distinct = found.rows - texts.observed, texts.distinct.count(texts.observed)

@@ -89,7 +89,7 @@ class TextSummary:
             self.texts = None
 
 
-class ColumnSummary:
+class ColumnFindings:
     """A column as it is stored, and in every other way in which all of its texts so far can be read."""
 
     def __init__(self, name: str, stored: pa.DataType, *, most_texts: float, categorical: bool = False) -> None:
@@ -132,7 +132,7 @@ class ColumnSummary:
             x = np.append(as_numbers(self.name, numbers, column_kind(numbers.type)), np.nan)
             found.add(x[code], w, _whole_ends(numbers))
 
-    def merge(self, other: ColumnSummary) -> None:
+    def merge(self, other: ColumnFindings) -> None:
         """Take notice of all that a summary of other rows of the same column has seen."""
         self.rows += other.rows
         if self.texts is not None:
