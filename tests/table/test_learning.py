@@ -9,7 +9,7 @@ import pytest
 
 from certifit.table.learning.distinct_values import DistinctTuning, DistinctValues, hashed_numbers, hashed_texts
 from certifit.table.learning.exact_moments import ExactMoments
-from certifit.table.learning.learn_columns import TableFindings, TableTuning, learn_columns
+from certifit.table.learning.learn_columns import TableSummary, TableTuning, learn_columns
 
 
 def mixed_table(n=300):
@@ -41,9 +41,9 @@ def mixed_table(n=300):
 def test_blocks_and_merged_summaries_teach_what_the_whole_table_teaches(cuts):
     table, w = mixed_table(), np.random.default_rng(1).uniform(0.5, 2, 300)
     whole = learn_columns(table, w, keep=["row"])
-    blocks, merged = (TableFindings(table.schema, ["row"]) for _ in range(2))
+    blocks, merged = (TableSummary(table.schema, ["row"]) for _ in range(2))
     for first, last in zip([0, *cuts], [*cuts, 300], strict=True):
-        part, alone = table.slice(first, last - first), TableFindings(table.schema, ["row"])
+        part, alone = table.slice(first, last - first), TableSummary(table.schema, ["row"])
         blocks.add(part, w[first:last])
         alone.add(part, w[first:last])
         merged.merge(alone)

@@ -37,7 +37,7 @@ class TableTuning:
     threaded_rows: int = 2**13  # from so many rows of a block on, threads are worth starting
 
 
-class TableFindings:
+class TableSummary:
     """What a pass over the rows has found out about every column."""
 
     def __init__(
@@ -71,7 +71,7 @@ class TableFindings:
         else:
             parallel_map(add, enumerate(self.columns))
 
-    def merge(self, other: TableFindings) -> TableFindings:
+    def merge(self, other: TableSummary) -> TableSummary:
         """Take notice of all that a summary of other rows has seen."""
         self.rows += other.rows
         for mine, theirs in zip(self.columns, other.columns, strict=True):
@@ -95,7 +95,7 @@ def learn_columns(
     Columns that only tell the rows apart are left out, except those to `keep`; numbers that are `categorical` are
     categories.
     """
-    found = TableFindings(table.schema, keep, categorical, tuning)
+    found = TableSummary(table.schema, keep, categorical, tuning)
     for part, weights in _blocks(table, w, tuning.block_rows):
         found.add(part, weights)
     return found.decide()
