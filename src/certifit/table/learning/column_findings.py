@@ -92,17 +92,21 @@ class TextSummary:
 class ColumnFindings:
     """A column as it is stored, and in every other way in which all of its texts so far can be read."""
 
-    def __init__(self, name: str, stored: pa.DataType, *, most_texts: float, categorical: bool = False) -> None:
+    def __init__(
+        self, name: str, stored: pa.DataType, *, most_texts: float, categorical: bool = False, powers: int = 2
+    ) -> None:
         self.name, self.type = name, str(stored)
         self.kind: Kind = "category" if categorical else column_kind(stored)
         self.is_categories = categorical or types.is_dictionary(stored)  # so that a text is what it is
         if self.is_categories:
             value_type = stored.value_type if types.is_dictionary(stored) else pa.string()
             self.type = f"categories of {value_type}"
-        self.rows = 0
+        self.rows, self.powers = 0, powers
         self.texts = TextSummary(most_texts) if self.kind == "category" else None
         # By the ways of reading; a column of numbers has one, and a text none until its first entry.
-        self.readings: dict[str, NumberSummary] | None = {"": NumberSummary()} if self.texts is None else None
+        self.readings: dict[str, NumberSummary] | None = None
+        if self.texts is None:
+            self.readings = {"": NumberSummary(powers)}
 
     def add(self, values: pa.ChunkedArray, w: Array, start: int) -> None:
         """Take notice of a block of the column, from row `start` on, with weights w (n,)."""
@@ -124,7 +128,7 @@ class ColumnFindings:
             return
         fitting = fitting_readings(known)
         if self.readings is None:
-            self.readings = {name: NumberSummary() for name in fitting}
+            self.readings = {name: NumberSummary(self.powers) for name in fitting}
         self.readings = {name: found for name, found in self.readings.items() if name in fitting}
         code = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         for name, found in self.readings.items():

@@ -76,7 +76,7 @@ def _different(hashes: Array) -> Array:
 
 def hashed_numbers(x: Array) -> Array:
     """A hash (n,) of each number; 0 and -0 have the same."""
-    return _mixed((np.asarray(x, dtype=np.float64) + 0.0).view(np.uint64))
+    return mixed_bits((np.asarray(x, dtype=np.float64) + 0.0).view(np.uint64))
 
 
 def hashed_texts(text: pa.Array) -> Array:
@@ -93,14 +93,14 @@ def hashed_texts(text: pa.Array) -> Array:
     letters = np.frombuffer(buffers[2] or b"", dtype=np.uint8)[ends[0] : ends[-1]] if len(text) else np.zeros(0)
     first = np.repeat(ends[:-1] - ends[0], lengths)
     places = np.arange(len(letters)) - first
-    factors = _mixed(np.arange(1, int(lengths.max(initial=0)) + 1, dtype=np.uint64)) | np.uint64(1)
+    factors = mixed_bits(np.arange(1, int(lengths.max(initial=0)) + 1, dtype=np.uint64)) | np.uint64(1)
     terms = (letters.astype(np.uint64) + np.uint64(1)) * factors[places]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     whole = ends - ends[0]
-    return _mixed(sums[whole[1:]] - sums[whole[:-1]] + lengths.astype(np.uint64))
+    return mixed_bits(sums[whole[1:]] - sums[whole[:-1]] + lengths.astype(np.uint64))
 
 
-def _mixed(bits: Array) -> Array:
+def mixed_bits(bits: Array) -> Array:
     """Whole numbers (n,) of 64 bits, each bit of which depends on all bits (Steele, Lea & Flood's splitmix64)."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

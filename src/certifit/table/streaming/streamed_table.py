@@ -1,0 +1,241 @@
+"""A table in files that is fitted by passes over its blocks, as rows of numbers that never are all in memory.
+
+Blocks are those of the same table in memory: rows without a label or weight are left out before rows are cut, and
+columns are encoded as they would be there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from certifit.exceptions import DataError
+from certifit.rows import Array, Block, block_rows
+from certifit.rows.rows import relabelled
+from certifit.rows.sources.open_source import open_source
+from certifit.rows.sources.streamed import FileRows, UnparsedBlock, read_ahead
+from certifit.rows.sources.table import Batches, Source, Table, Types
+from certifit.table.columns import Column, encode_columns
+from certifit.table.labelled_table import LabelledRows, LabelledTable, as_labelled, labelled_table
+from certifit.table.learning.learn_columns import TableTuning
+from certifit.table.learning.target_findings import read_amounts
+from certifit.table.reading import refuse_repeated
+from certifit.table.streaming.learning_pass import LabelledBlock, LearningPass, StreamPlan, learn
+from certifit.table.streaming.memory import is_large
+from certifit.table.targets import FamilyChoice, TaskChoice, label_values
+from certifit.table.text_values import read_text, with_holes
+
+
+@dataclass(frozen=True)
+class StreamedTable:
+    """Rows with a target and a positive weight that are read in every pass."""
+
+    source: Table
+    plan: StreamPlan
+    learnt: LearningPass
+    choice: TaskChoice  # whether the target is classes or a quantity, and why
+    columns: tuple[Column, ...]  # what becomes of every column, learnt from all rows
+    named = True
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are learnt from."""
+        return self.learnt.n_rows
+
+    @property
+    def unlabelled(self) -> int:
+        """Rows left out because their target is missing."""
+        return self.learnt.unlabelled
+
+    @property
+    def target(self) -> str:
+        """Name of the target column."""
+        return self.plan.target
+
+    @property
+    def weight(self) -> str | None:
+        """Name of the weight column."""
+        return self.plan.weight
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns that are neither target nor weight."""
+        return [column.name for column in self.columns]
+
+    @property
+    def reading(self) -> dict[str, tuple[str, ...]]:
+        """How columns are read, as a table model takes it."""
+        return {name: getattr(self.plan, name) for name in ("keep", "categorical", "missing_words")}
+
+    @property
+    def total_weight(self) -> float:
+        """Σ w."""
+        return self.learnt.weight.weight
+
+    @cached_property
+    def labels(self) -> Array:
+        """(k,) the different labels."""
+        return self.learnt.target.labels()[0]
+
+    def choose_family(self) -> FamilyChoice:
+        """The family of a quantity."""
+        return self.learnt.target.choose_family()
+
+    def encode(self) -> StreamedRows:
+        """The rows as numbers, by the encoding learnt from these rows."""
+        return StreamedRows(self, self.columns)
+
+    def encode_as(self, columns: tuple[Column, ...]) -> StreamedRows:
+        """The rows as numbers, by another encoding."""
+        return StreamedRows(self, columns)
+
+    def read_again(self, **reading: tuple[str, ...]) -> StreamedTable:
+        """The same rows, with columns read in another way."""
+        return self if reading == self.reading else learn_table(self.source, replace(self.plan, **reading))
+
+    @cached_property
+    def sample(self) -> LabelledTable:
+        """Rows drawn at random, in memory; text that stands for numbers or dates is read as in all rows."""
+        return labelled_table(
+            self.sample_table.drop_columns(list(self.plan.beside)), self.target, self.weight, task=self.choice.task,
+            **self.reading,
+        )  # fmt: skip
+
+    @cached_property
+    def sample_table(self) -> pa.Table:
+        """The same with all of its columns."""
+        table, target = self.learnt.sample.table(), self.learnt.target
+        readings = {column.name: column.reading for column in self.columns if column.reading}
+        if self.choice.task == "regression" and target.reading:
+            readings[self.target] = target.reading
+        for name, reading in readings.items():
+            values = read_text(with_holes(table[name].cast(pa.string())), reading)
+            table = table.set_column(table.column_names.index(name), name, values)
+        return table
+
+    def read_target(self, values: pa.ChunkedArray) -> Array:
+        """(n,) labels or numbers of a block."""
+        if self.choice.task == "regression":
+            return read_amounts(values, self.learnt.target.reading)
+        return label_values(values).astype(self.labels.dtype)
+
+
+def streamed_table(X: Any, plan: StreamPlan) -> StreamedTable:
+    """Learn from a table in files, in one pass; `plan` says what its columns are for."""
+    source = open_source(X) if not isinstance(X, Table) else X
+    if not isinstance(source, Source):
+        raise DataError(
+            got=f"a {type(X).__name__} to read block by block", wanted="paths of Parquet or CSV files, or a query"
+        )
+    refuse_repeated(source.schema.names)
+    kept = {field.name: field.type for field in source.schema if field.name not in plan.drop}
+    return learn_table(source.select(kept), plan)
+
+
+def labelled_rows(
+    X: Any, y: Any = None, sample_weight: Any = None, *, task: str = "classification", **reading: Any
+) -> LabelledTable | StreamedTable:
+    """Labelled rows of a table: in memory, or read block by block where its files are too large for that."""
+    read = {name: tuple(values) for name, values in reading.items()}
+    if isinstance(X, StreamedTable):
+        found: StreamedTable = as_labelled(X, y, sample_weight, task, read)
+        return found
+    named = isinstance(y, str) and (sample_weight is None or isinstance(sample_weight, str))
+    if named and is_large(X):
+        return streamed_table(X, StreamPlan(y, sample_weight, task, **read))
+    return labelled_table(X, y, sample_weight, task=task, **read)  # type: ignore[arg-type]
+
+
+def learn_table(source: Table, plan: StreamPlan) -> StreamedTable:
+    """Learn what becomes of every column, in one pass over the rows."""
+    schema = pa.schema([field for field in source.schema if field.name not in plan.drop])
+    types = {field.name: field.type for field in schema}
+    learnt = learn(read_ahead(_blocks(source, types)), plan, schema)
+    return learnt_table(source, plan, learnt)
+
+
+def learnt_table(source: Any, plan: StreamPlan, learnt: LearningPass) -> StreamedTable:
+    """The table of which a pass has learnt."""
+    learnt.check()
+    choice = learnt.target.choose_task(plan.task)
+    if choice.task == "classification":
+        learnt.target.labels()
+    else:
+        learnt.target.choose_family()
+    return StreamedTable(source, plan, learnt, choice, learnt.columns.decide())
+
+
+def _blocks(source: Table, types: Types, rows: int = TableTuning().block_rows) -> Iterator[pa.Table]:
+    """The table in blocks of so many rows or a little more."""
+    held: list[Any] = []
+    for batch in source.read(types, rows):
+        held.append(batch)
+        if sum(part.num_rows for part in held) >= rows:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+class LabelledSource(Table):
+    """The rows of another table that have a label and a positive weight."""
+
+    def __init__(self, source: Table, plan: StreamPlan, n_rows: int) -> None:
+        self.source, self.plan, self.n_rows = source, plan, n_rows
+        self.schema, self.stamps = source.schema, source.stamps
+
+    def _read(self, types: Types, rows: int) -> Batches:
+        for batch in self.source.read(types, rows):
+            yield from LabelledBlock(pa.Table.from_batches([batch]), self.plan).table.to_batches()
+
+
+class StreamedRows(LabelledRows, FileRows):
+    """Labelled rows as numbers; every pass reads and encodes them block by block."""
+
+    def __init__(self, data: StreamedTable, columns: tuple[Column, ...]) -> None:
+        self.data, self.encoding = data, tuple(column for column in columns if column.kind != "left out")
+        self.features = [name for column in self.encoding for name in column.features]
+        names = [column.name for column in self.encoding] + [data.target] + ([data.weight] if data.weight else [])
+        known = {field.name: field.type for field in data.source.schema}
+        for name in names:
+            if name not in known:
+                raise DataError(
+                    got=f"a table without the column {name!r}, which the model was fitted with",
+                    wanted="all columns of the fit",
+                )
+        self.types = {name: known[name] for name in names}
+        self.source = LabelledSource(data.source, data.plan, data.n_rows)
+        self.n_rows, self.n_features = data.n_rows, len(self.features)
+        self.dtype, self.names = np.dtype(np.float64), None
+        self.block_rows = block_rows(self.n_features)
+        self.relabels = ()
+
+    def _block(self, piece: UnparsedBlock) -> Block:
+        table = pa.Table.from_batches(piece.batches)
+        return relabelled(encoded_block(self.data, self.encoding, table, piece.start), self.relabels)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the rows, labels and weights, as of the same rows in memory."""
+        kind = np.float64 if self.data.choice.task == "regression" else self.data.labels.dtype
+        digest = hashlib.sha256(repr(((self.n_rows, self.n_features), np.dtype(kind).str)).encode())
+        for block in self:
+            digest.update(np.ascontiguousarray(block.X).data)
+        labels = StreamedRows(self.data, ())
+        for name in ("y", "w") if self.data.weight else ("y",):
+            for block in labels:
+                digest.update(np.ascontiguousarray(getattr(block, name)).data)
+        return digest.hexdigest()
+
+
+def encoded_block(data: StreamedTable, encoding: tuple[Column, ...], table: pa.Table, start: int) -> Block:
+    """A block of labelled rows as numbers."""
+    X, _, _ = encode_columns(encoding, table)
+    w = np.ones(len(X)) if data.weight is None else table[data.weight].cast(pa.float64(), safe=False).to_numpy()
+    return Block(X, data.read_target(table[data.target]), w, start)

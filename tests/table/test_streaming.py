@@ -1,0 +1,156 @@
+"""Tables that are read block by block: the encoding, coefficients and proof are those of the table in memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+
+from certifit import DataError, LinearSVC, NaiveBayes, SourceChangedError, TableClassifier, TableRegressor, audit
+from certifit.rows.block import BlockTuning, block_tuning
+from certifit.table.portfolio.digest import fitted_digest
+from certifit.table.streaming.learning_pass import StreamPlan
+from certifit.table.streaming.memory import StreamTuning, available_bytes, bytes_in_memory, is_large
+from certifit.table.streaming.row_sample import RowSample
+from certifit.table.streaming.streamed_table import StreamedTable, labelled_rows, streamed_table
+
+N = 200
+
+
+@pytest.fixture(autouse=True)
+def small_blocks():
+    """Blocks of 32 rows, so that there are several."""
+    with block_tuning(BlockTuning(fixed_rows=32)):
+        yield
+
+
+def mixed():
+    """Numbers at an offset, words, dates as text, holes, weights of 0, counts, labels of which some are missing."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(N) % 3
+    x = 1e8 + kind + rng.normal(size=N)
+    return pa.table(
+        {
+            "id": np.arange(N),
+            "x": x,
+            "z": pa.array(kind - rng.normal(size=N), mask=rng.random(N) < 0.1),
+            "word": np.where(rng.random(N) < 0.2, "?", np.array(["a", "b"])[np.arange(N) % 2]),
+            "day": [f"{1 + (7 * i) % 28}.02.2024" for i in range(N)],
+            "copies": rng.integers(0, 3, N).astype(float),
+            "amount": x - 1e8 + rng.normal(size=N),
+            "visits": rng.negative_binomial(2, 0.3, N),
+            "kind": pa.array(np.array(["low", "middle", "high"])[kind], mask=np.arange(N) % 50 == 7),
+        }
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The table in two Parquet files, the first with small groups of rows."""
+    table = mixed()
+    pq.write_table(table.slice(0, 77), tmp_path / "1.parquet", row_group_size=20)
+    pq.write_table(table.slice(77), tmp_path / "2.parquet")
+    return tmp_path
+
+
+def streamed(path, target, drop=(), task="auto", **options):
+    return streamed_table(path, StreamPlan(target, drop=drop, task=task, **options))
+
+
+CASES = [
+    (TableClassifier(C=0.5), "kind", "copies", ("amount", "visits")),
+    (TableClassifier(estimator=NaiveBayes("auto")), "kind", None, ("amount", "visits")),
+    (TableRegressor(), "amount", None, ("kind", "visits")),
+    (TableRegressor(), "visits", None, ("kind", "amount")),
+]
+
+
+@pytest.mark.parametrize(("model", "target", "weight", "drop"), CASES, ids=["logistic", "bayes", "squares", "counts"])
+def test_a_stream_gives_the_model_of_the_table_in_memory(path, model, target, weight, drop):
+    memory = model.fit(mixed().drop_columns([*drop]), target, weight)
+    found = clone(model).fit(streamed(path, target, drop, model.task, weight=weight))
+    assert found.columns_ == memory.columns_
+    assert (found.n_rows_, found.unlabelled_, found.weight_) == (memory.n_rows_, memory.unlabelled_, weight)
+    assert found.fingerprint_ == memory.fingerprint_
+    assert found.certificate_.holds
+    assert fitted_digest(found) == fitted_digest(memory)  # the same bits in all that was fitted
+    again = audit(found, streamed(path, target, drop, model.task, weight=weight))
+    assert again.holds
+    assert again.bound == audit(found, mixed().drop_columns([*drop])).bound
+    broken = replace(found.columns_[1], centre=found.columns_[1].centre + 1.0)
+    found.columns_ = (found.columns_[0], broken, *found.columns_[2:])
+    assert not audit(found, streamed(path, target, drop, model.task, weight=weight)).holds
+
+
+def test_labels_types_and_text_amounts_are_as_in_memory(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=60)
+    for name, values in {
+        "numbers": np.where(x > 0, 3, 7), "booleans": x > 0, "money": [f"${1000 * v:,.2f}" for v in np.exp(x)],
+    }.items():  # fmt: skip
+        table = pa.table({"x": x + rng.normal(size=60), "y": values})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        data, memory = streamed(tmp_path / f"{name}.parquet", "y"), labelled_rows(table, "y", task="auto")
+        assert data.choice == memory.choice
+        assert data.encode().load().y.dtype == memory.encode().y.dtype
+        np.testing.assert_array_equal(data.encode().load().y, memory.y)
+
+
+def test_csv_streams_too(tmp_path):
+    table = mixed().drop_columns(["amount", "visits", "day"])
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    memory = TableClassifier().fit(tmp_path / "t.csv", "kind")
+    found = TableClassifier().fit(streamed(tmp_path / "t.csv", "kind"))
+    np.testing.assert_array_equal(found.model_.coef_, memory.model_.coef_)
+
+
+def test_a_support_vector_machine_streams(path):
+    data = streamed(path, "kind", ("amount", "visits"))
+    model = TableClassifier(estimator=LinearSVC(tol=1e-8)).fit(data)
+    memory = TableClassifier(estimator=LinearSVC(tol=1e-8)).fit(mixed().drop_columns(["amount", "visits"]), "kind")
+    assert model.certificate_.holds
+    np.testing.assert_allclose(model.model_.coef_, memory.model_.coef_, atol=1e-4)
+    assert model.score(data) == memory.score(mixed())
+
+
+def test_what_a_stream_cannot_be_is_said(path, tmp_path):
+    with pytest.raises(DataError, match="Did you mean 'kind'"):
+        streamed(path, "kinds")
+    with pytest.raises(DataError, match="quantity"):
+        TableClassifier().fit(streamed(path, "x", task="classification"))
+    with pytest.raises(DataError, match="numbers"):
+        streamed(path, "kind", task="regression")
+    with pytest.raises(DataError, match="missing, negative or no numbers"):
+        streamed(path, "kind", weight="z")
+    data = streamed(path, "kind")
+    pq.write_table(mixed(), tmp_path / "2.parquet")
+    with pytest.raises(SourceChangedError):
+        TableClassifier().fit(data)
+
+
+def test_files_are_streamed_where_they_would_take_much_of_the_memory(path):
+    table = streamed(path, "kind").source
+    assert bytes_in_memory(table) == N * 9 * 24
+    assert not is_large(path)
+    assert is_large(path, StreamTuning(share=1000 / available_bytes()))
+    assert is_large([path / "1.parquet"], StreamTuning(share=1000 / available_bytes()))
+    assert not is_large(mixed(), StreamTuning(share=0.0))
+    assert not isinstance(labelled_rows(path, "kind"), StreamedTable)
+
+
+def test_a_sample_depends_on_row_numbers_and_seed_alone():
+    rows = pa.table({"row": np.arange(5000)})
+    found = []
+    for size, seed in ((37, 0), (1000, 0), (1000, 1)):
+        sample = RowSample(100, seed)
+        for first in range(0, 5000, size):
+            sample.add(rows.slice(first, size), np.arange(first, min(first + size, 5000)))
+        found.append(sample.table()["row"].to_numpy())
+    np.testing.assert_array_equal(found[0], found[1])
+    assert len(found[0]) == 100
+    assert (np.diff(found[0]) > 0).all()
+    assert not np.array_equal(found[1], found[2])
+    assert found[0].mean() == pytest.approx(2500, abs=4 * 5000 / np.sqrt(12 * 100))
