@@ -8,10 +8,23 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
+from typer.testing import CliRunner
 
-from certifit import DataError, LinearSVC, NaiveBayes, SourceChangedError, TableClassifier, TableRegressor, audit
+from certifit import (
+    DataError,
+    LinearSVC,
+    NaiveBayes,
+    SourceChangedError,
+    TableClassifier,
+    TableRegressor,
+    audit,
+    fit,
+)
+from certifit.cli.app import app
 from certifit.rows.block import BlockTuning, block_tuning
 from certifit.table.portfolio.digest import fitted_digest
+from certifit.table.portfolio.fitting import TableRoles, fit_prepared, prepare, streaming
+from certifit.table.portfolio.search import SearchSettings
 from certifit.table.streaming.learning_pass import StreamPlan
 from certifit.table.streaming.memory import StreamTuning, available_bytes, bytes_in_memory, is_large
 from certifit.table.streaming.row_sample import RowSample
@@ -148,9 +161,56 @@ def test_a_sample_depends_on_row_numbers_and_seed_alone():
         sample = RowSample(100, seed)
         for first in range(0, 5000, size):
             sample.add(rows.slice(first, size), np.arange(first, min(first + size, 5000)))
-        found.append(sample.table()["row"].to_numpy())
+        table, numbers = sample.drawn()
+        np.testing.assert_array_equal(table["row"].to_numpy(), numbers)
+        found.append(numbers)
     np.testing.assert_array_equal(found[0], found[1])
     assert len(found[0]) == 100
     assert (np.diff(found[0]) > 0).all()
     assert not np.array_equal(found[1], found[2])
     assert found[0].mean() == pytest.approx(2500, abs=4 * 5000 / np.sqrt(12 * 100))
+
+
+def test_models_are_compared_on_a_sample_and_the_chosen_one_is_fitted_to_all_rows(path):
+    """150 of 196 rows are drawn; a replay draws the same, and gives the same bits."""
+    settings = SearchSettings(
+        model="linear, naive_bayes, additive", folds=2, least_sample=150, rows_per_second=0, tunes=False
+    )
+    roles = TableRoles("kind", group="copies", drop=("amount", "visits"))
+    table = prepare(path, roles, "auto", streaming(settings, asked=True))
+    model, assessment = fit_prepared(table, settings)
+    ledger = model.search_
+    assert (model.n_rows_, ledger.rows_compared, ledger.streamed) == (196, 150, True)
+    assert [a.fate for a in ledger.attempts] == ["scored", "scored", "scored", "skipped"]
+    assert ledger.attempts[-1].why == "it would hold all rows in memory"
+    assert "drawn at random" in assessment.notes[-1]
+    numbers = table.drawn
+    np.testing.assert_array_equal(table.sample.table["id"].to_numpy(), numbers)
+    memory = mixed().drop_columns(["amount", "visits", "copies"])
+    assert model.fingerprint_ == type(model)(**model.get_params(deep=False)).fit(memory, "kind").fingerprint_
+    again = fit_prepared(prepare(path, roles, "auto", streaming(settings, ledger)), settings, replay=ledger)[0]
+    assert fitted_digest(again) == ledger.digest == fitted_digest(model)
+    assert model.predict_set(path).shape == (N, 3)
+
+
+def test_fit_takes_files_block_by_block(path):
+    model = fit(path, "amount", model="linear", stream=True, cv=2, drop=["kind", "visits"])
+    assert model.search_.streamed
+    assert model.certificate_.holds
+    assert fit(path, "amount", drop=["kind", "visits"], replay=model).search_.digest == model.search_.digest
+    with pytest.raises(DataError, match="block by block"):
+        fit(mixed().to_pandas(), "kind", stream=True)
+
+
+def test_the_command_streams_and_its_page_says_so(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["--target", "kind", "--stream", "--model", "linear", "--cv", "2", "--drop", "amount", "--drop", "visits"]
+    run = CliRunner().invoke(app, ["fit", str(path), *words, "-o", "m.certifit", "--report", "m.html"])
+    assert run.exit_code == 0, run.output
+    assert "read block by block" in run.output
+    assert "kind: high 65, low 66, middle 65" in run.output  # of all rows, not of the sample
+    page = (tmp_path / "m.html").read_text()
+    assert "rows drawn at random" in page
+    again = CliRunner().invoke(app, ["audit", "m.certifit", str(path), "--stream"])
+    assert again.exit_code == 0, again.output
+    assert "has the 196 rows the model was fitted to" in again.output

@@ -65,3 +65,7 @@ MissingOption = Annotated[
     list[str] | None,
     typer.Option(help="Word or number for a missing entry, beside ?, - and n/a; repeatable.", show_default=False),
 ]
+StreamOption = Annotated[
+    bool,
+    typer.Option("--stream", help="Read files block by block; large ones are in any case."),
+]

@@ -81,6 +81,22 @@ class LabelledTable:
         """(k,) the different labels."""
         return np.unique(self.y)
 
+    @property
+    def label_counts(self) -> tuple[Array, Array]:
+        """(k,) the different labels, and (k,) how many rows have each."""
+        labels, counts = np.unique(self.y, return_counts=True)
+        return labels, counts
+
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """The smallest, the median and the largest of a quantity."""
+        return float(self.y.min()), float(np.median(self.y)), float(self.y.max())
+
+    @property
+    def has_numeric_target(self) -> bool:
+        """Whether the target are numbers, so that they may be classes or a quantity."""
+        return self.y.dtype.kind in "iuf"
+
     def choose_family(self) -> FamilyChoice:
         """The family of a quantity."""
         return choose_family(self.y, self.weights)

@@ -22,12 +22,14 @@ from certifit.core import LOOP, Estimator, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.exceptions import CertificateWarning, DataError, warn_caller
 from certifit.rows import Array, Block
+from certifit.rows.sources.open_source import open_source
 from certifit.table.columns import Column, add_up, encode_columns
 from certifit.table.labelled_table import EncodedRows, LabelledRows, LabelledTable
 from certifit.table.portfolio.calibration import radius
 from certifit.table.portfolio.leaderboard import leaderboard_summary
 from certifit.table.reading import table_blocks
-from certifit.table.streaming.streamed_table import StreamedTable, labelled_rows
+from certifit.table.streaming.learning_pass import StreamPlan
+from certifit.table.streaming.streamed_table import StreamedTable, labelled_rows, streamed_table
 from certifit.table.targets import Task
 from certifit.table.text_values import without_words
 
@@ -176,6 +178,22 @@ class TableModel(Estimator):
             return data.encode_as(self.columns_)
         matrix, features = self.encode(data.table)
         return EncodedRows(matrix, data, features)
+
+    def stream(self, X: Any) -> StreamedTable:
+        """The labelled rows of files, read block by block; `audit`, `encode_labelled` and `score` take them.
+
+        Files that are large beside the memory available are read so in any case.
+        """
+        check_is_fitted(self)
+        if self.target_ is None:
+            raise DataError(got="a model fitted to labels in an array", wanted="one fitted to a column of labels")
+        used = {column.name for column in self.columns_} | {self.target_, self.weight_}
+        source = open_source(X)
+        other = () if source is None else tuple(name for name in source.schema.names if name not in used)
+        return streamed_table(X, StreamPlan(self.target_, self.weight_, self.task, drop=other, **self._as_tuples()))
+
+    def _as_tuples(self) -> dict[str, Any]:
+        return {name: tuple(values) for name, values in self._reading().items()}
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
         check_is_fitted(self)

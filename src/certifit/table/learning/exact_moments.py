@@ -26,7 +26,7 @@ class ExactMoments:
 
     def __init__(self, powers: int = 2) -> None:
         self.first: float | None = None  # x₀
-        self.sums = [Double(np.float64(0), np.float64(0)) for _ in range(powers + 1)]
+        self.sums = [Double(np.zeros(()), np.zeros(())) for _ in range(powers + 1)]
 
     def add(self, x: Array, w: Array) -> None:
         """Add numbers x (n,) with weights w (n,)."""
@@ -35,7 +35,7 @@ class ExactMoments:
         self.first = float(x[0]) if self.first is None else self.first
         term = Double(np.asarray(w, dtype=np.float64), np.zeros(len(x)))
         with np.errstate(over="ignore", invalid="ignore"):
-            away, rest = two_sum(x, -self.first)
+            away, rest = two_sum(x, np.asarray(-self.first))
             for power in range(len(self.sums)):
                 if power:
                     high, error = two_product(term.high, away)
@@ -96,4 +96,4 @@ def _exact(total: Double) -> Fraction:
 
 def _rounded(value: Fraction) -> Double:
     high = float(value)
-    return Double(np.float64(high), np.float64(float(value - Fraction(high))))
+    return Double(np.asarray(high), np.asarray(float(value - Fraction(high))))

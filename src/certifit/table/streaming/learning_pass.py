@@ -36,6 +36,7 @@ class StreamPlan:
     missing_words: tuple[str, ...] = ()
     sample_rows: int = 0  # to be drawn
     seed: int = 0  # of the draw
+    fewest_of_class: int = 5  # rows of the sample; classes with fewer are left out of it
 
     def features(self, schema: pa.Schema) -> pa.Schema:
         """The columns to learn from."""

@@ -51,7 +51,7 @@ class RowSample:
         if len(chosen) == self.most:
             self.limit = self.keys[0].max()
 
-    def table(self) -> pa.Table:
-        """The rows that were drawn, in their order."""
+    def drawn(self) -> tuple[pa.Table, Array]:
+        """The rows that were drawn, in their order, and their numbers."""
         self._settle()
-        return self.tables[0].combine_chunks()
+        return self.tables[0].combine_chunks(), self.numbers[0]

@@ -28,7 +28,7 @@ from certifit.table.learning.target_findings import read_amounts
 from certifit.table.reading import refuse_repeated
 from certifit.table.streaming.learning_pass import LabelledBlock, LearningPass, StreamPlan, learn
 from certifit.table.streaming.memory import is_large
-from certifit.table.targets import FamilyChoice, TaskChoice, label_values
+from certifit.table.targets import FamilyChoice, TaskChoice, is_number, label_values
 from certifit.table.text_values import read_text, with_holes
 
 
@@ -102,22 +102,53 @@ class StreamedTable:
     @cached_property
     def sample(self) -> LabelledTable:
         """Rows drawn at random, in memory; text that stands for numbers or dates is read as in all rows."""
-        return labelled_table(
-            self.sample_table.drop_columns(list(self.plan.beside)), self.target, self.weight, task=self.choice.task,
-            **self.reading,
-        )  # fmt: skip
+        table = self.sample_table.drop_columns(list(self.plan.beside))
+        return labelled_table(table, self.target, self.weight, task=self.choice.task, **self.reading)
+
+    @property
+    def sample_numbers(self) -> Array:
+        """(m,) the numbers of the rows of the sample in the table."""
+        return self._drawn[1]
+
+    @property
+    def sample_table(self) -> pa.Table:
+        """The sample with all of its columns."""
+        return self._drawn[0]
 
     @cached_property
-    def sample_table(self) -> pa.Table:
-        """The same with all of its columns."""
-        table, target = self.learnt.sample.table(), self.learnt.target
+    def _drawn(self) -> tuple[pa.Table, Array]:
+        """The sample as a table, and the numbers of its rows; rows of classes that have few of them are left out."""
+        (table, numbers), target = self.learnt.sample.drawn(), self.learnt.target
         readings = {column.name: column.reading for column in self.columns if column.reading}
         if self.choice.task == "regression" and target.reading:
             readings[self.target] = target.reading
         for name, reading in readings.items():
             values = read_text(with_holes(table[name].cast(pa.string())), reading)
             table = table.set_column(table.column_names.index(name), name, values)
-        return table
+        if self.choice.task == "classification":
+            labels, code, counts = np.unique(
+                label_values(table[self.target]), return_inverse=True, return_counts=True
+            )
+            often = counts[code] >= self.plan.fewest_of_class
+            if (counts >= self.plan.fewest_of_class).sum() >= min(2, len(labels)):
+                table, numbers = table.filter(often), numbers[often]
+        return table, numbers
+
+    @property
+    def label_counts(self) -> tuple[Array, Array]:
+        """(k,) the different labels, and (k,) how many rows have each."""
+        return self.learnt.target.labels()
+
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """The smallest, the median (of the sample) and the largest of a quantity."""
+        low, high = self.learnt.target.ends
+        return low, float(np.median(self.sample.y)), high
+
+    @property
+    def has_numeric_target(self) -> bool:
+        """Whether the target are numbers, so that they may be classes or a quantity."""
+        return self.choice.task == "regression" or is_number(self.learnt.target.type)
 
     def read_target(self, values: pa.ChunkedArray) -> Array:
         """(n,) labels or numbers of a block."""
