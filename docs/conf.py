@@ -14,8 +14,9 @@ project = "certifit"
 author = "the certifit developers"
 release = version = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["version"]
 extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "mathml", "reference"]
-exclude_patterns = ["_extensions", "atlas", "lectures", "_generated/**/README.md", "**/sg_execution_times.rst"]
+exclude_patterns = ["_extensions", "atlas", "lectures", "_generated/**/README.md", "sg_execution_times.rst"]
 nitpicky = True
+smartquotes = False
 html_title = f"certifit {release}"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
@@ -49,6 +50,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
+    "capture_repr": ("_repr_html_",),
     "min_reported_time": 3,
     "show_memory": False,
     "show_signature": False,

@@ -1,4 +1,4 @@
-"""The reference: a page for every public name, written from the registry and the docstrings before the site is read."""
+"""The reference: a page for every public name, written from the registry and the docstrings before Sphinx reads."""
 
 from __future__ import annotations
 
@@ -80,8 +80,9 @@ def names_of(room: str) -> dict[str, Any]:
 def index_page(titles: dict[str, str]) -> str:
     files = "\n".join(f"{title} <{room}>" for room, title in titles.items())
     return (
-        "# Reference\n\nEvery public name by room. Rooms have the names of scikit-learn's modules; a name can be imported "
-        f"from its room or, of most rooms, from `certifit` itself.\n\n```{{toctree}}\n:maxdepth: 1\n{files}\n```\n"
+        "# Reference\n\nEvery public name by room. Rooms have the names of scikit-learn's modules; a name can be "
+        "imported from its room or, of most rooms, from `certifit` itself.\n\n"
+        f"```{{toctree}}\n:maxdepth: 1\n{files}\n```\n"
     )
 
 
@@ -98,7 +99,7 @@ def room_page(room: str, title: str, names: dict[str, Any]) -> str:
 
 def name_page(room: str, name: str, value: Any) -> str:
     """Signature, what is proved, the docstring's sections, and methods of a class."""
-    is_flat = name in PUBLIC and PUBLIC[name].room == room or room == "certifit"
+    is_flat = room == "certifit" or (name in PUBLIC and PUBLIC[name].room == room)
     where = "certifit" if is_flat else f"certifit.{room}"
     kind = "class" if inspect.isclass(value) else "function"
     lead, sections = split_docstring(inspect.getdoc(value) or "")
