@@ -3,8 +3,8 @@
     python tools/lectures.py            # --check only says which do not match
 
 A chapter is a folder of docs/atlas with a README.rst and pages in sphinx-gallery's format: a docstring, then code in
-parts that begin with `# %%` and, in comments, words. The notebook has the same words in Markdown and the same code: there is
-one source. It is kept without outputs, which tests/docs/test_lectures.py makes.
+parts that begin with `# %%` and, in comments, words. The notebook has the same words in Markdown and the same code:
+there is one source. It is kept without outputs, which tests/docs/test_lectures.py makes.
 """
 
 from __future__ import annotations
