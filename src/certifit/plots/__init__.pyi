@@ -14,7 +14,9 @@ from certifit.mixture.plots import plot_em_steps as plot_em_steps
 from certifit.mixture.plots import plot_em_trace as plot_em_trace
 from certifit.neural_network.plots import plot_filters as plot_filters
 from certifit.decomposition.robust.plots import plot_first_axes as plot_first_axes
+from certifit.linear_model.glm.plots import plot_glm as plot_glm
 from certifit.decomposition.pca.compression_plots import plot_images as plot_images
+from certifit.divergence.plots import plot_kl_terms as plot_kl_terms
 from certifit.feature_selection.plots import plot_l1_path as plot_l1_path
 from certifit.naive_bayes.plots import plot_learning_curves as plot_learning_curves
 from certifit.losses.plots import plot_losses as plot_losses
@@ -23,7 +25,9 @@ from certifit.neural_network.plots import plot_mistakes as plot_mistakes
 from certifit.mixture.plots import plot_mixture as plot_mixture
 from certifit.mixture.plots import plot_mixture_choice as plot_mixture_choice
 from certifit.ensemble.additive.plots import plot_pair_functions as plot_pair_functions
+from certifit.divergence.plots import plot_pmf_and_density as plot_pmf_and_density
 from certifit.divergence.plots import plot_projection_path as plot_projection_path
+from certifit.linalg.plots import plot_quadratic_form as plot_quadratic_form
 from certifit.decomposition.pca.compression_plots import plot_rate_distortion as plot_rate_distortion
 from certifit.feature_selection.plots import plot_scores as plot_scores
 from certifit.decomposition.pca.plots import plot_scree as plot_scree
@@ -31,5 +35,6 @@ from certifit.feature_selection.plots import plot_search as plot_search
 from certifit.ensemble.additive.plots import plot_shape_functions as plot_shape_functions
 from certifit.neural_network.plots import plot_slope_sizes as plot_slope_sizes
 from certifit.decomposition.robust.plots import plot_split as plot_split
+from certifit.decomposition.pca.plots import plot_two_views as plot_two_views
 from certifit.decomposition.pca.compression_plots import rate_distortion as rate_distortion
 from certifit.plots.style import svg as svg
