@@ -103,6 +103,7 @@ CASES = {
         4,
     ),
     "EM trace": (lambda **on: plots.plot_em_trace(certifit.GaussianMixture(3, random_state=0).fit(TWO), **on), 2),
+    "estimates": (lambda **on: plots.plot_estimates({"n = 2": [1.0, 2.0], "n = 3": NUMBERS}, 1.5, **on), 1),
     "filters": (lambda **on: plots.plot_filters(convolutional(), **on), 1),
     "first axes": (
         lambda **on: plots.plot_first_axes(
@@ -133,6 +134,7 @@ CASES = {
         lambda **on: plots.plot_learning_curves(plots.learning_curves(X, y, [20, 60], repeats=2), **on),
         1,
     ),
+    "log-normaliser": (lambda **on: plots.plot_log_normaliser(Poisson(3.0), **on), 1),
     "losses": (plots.plot_losses, 1),
     "machine, ours": (lambda **on: plots.plot_machine(certifit.SVC().fit(TWO, NAMES), TWO, NAMES, **on), 1),
     "machine, theirs": (lambda **on: plots.plot_machine(svm.SVC().fit(TWO, NAMES), TWO, NAMES, **on), 1),
@@ -305,6 +307,8 @@ REFUSED = {
     "entries without names": lambda: plots.plot_kl_terms([0.5, 0.5], [0.25, 0.75], ["a"]),
     "a density for a pmf": lambda: plots.plot_pmf_and_density(Gaussian(0.0, 1.0)),
     "a pmf for a density": lambda: plots.plot_pmf_and_density(Binomial(0.3, 20), Poisson(6.0)),
+    "no estimates": lambda: plots.plot_estimates({"n = 2": []}, 1.0),
+    "two natural parameters": lambda: plots.plot_log_normaliser(Gaussian(0.0, 1.0)),
     "a form of three numbers": lambda: plots.plot_quadratic_form(np.eye(3)),
     "a line among four columns": lambda: plots.plot_two_views(certifit.PCA(1).fit(X), X),
     "axes of other columns": lambda: plots.plot_two_views(certifit.PCA(1).fit(X), TWO),

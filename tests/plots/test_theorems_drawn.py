@@ -9,7 +9,15 @@ from sklearn.metrics import mean_gamma_deviance
 
 import certifit
 from certifit.families import Binomial, Poisson
-from certifit.plots import plot_glm, plot_kl_terms, plot_pmf_and_density, plot_quadratic_form, plot_two_views
+from certifit.plots import (
+    plot_estimates,
+    plot_glm,
+    plot_kl_terms,
+    plot_log_normaliser,
+    plot_pmf_and_density,
+    plot_quadratic_form,
+    plot_two_views,
+)
 
 IRIS = load_iris().data
 
@@ -85,3 +93,19 @@ def test_band_and_residuals_of_a_glm():
     np.testing.assert_allclose(drawn[:, 0], model.predict(x), rtol=1e-12)
     assert (drawn[:, 1] ** 2).mean() == pytest.approx(mean_gamma_deviance(y, model.predict(x)), rel=1e-9)
     assert ((drawn[:, 1] > 0) == (y > model.predict(x))).all()
+
+
+def test_tangent_and_parabola_touch_the_log_normaliser():
+    """A(η) = exp η of Poisson, drawn as far as there are members; their distance is of second and of third order."""
+    ax = plot_log_normaliser(Poisson(3.0))
+    eta, A = ax.lines[0].get_data()
+    step = eta - np.log(3.0)
+    np.testing.assert_allclose(A, np.exp(eta), rtol=1e-12)
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), 3 + 3 * step, rtol=1e-12)
+    np.testing.assert_allclose(ax.lines[2].get_ydata(), 3 + 3 * step + 1.5 * step**2, rtol=1e-12)
+
+
+def test_estimates_are_drawn_by_their_mean_and_middle_half():
+    ax = plot_estimates({"a": np.arange(101.0), "b": [1.0, 1.0]}, 40.0)
+    np.testing.assert_allclose(ax.lines[-2].get_ydata(), [50.0, 1.0])
+    assert [(bar.get_y(), bar.get_height()) for bar in ax.patches] == [(25.0, 50.0), (1.0, 0.0)]

@@ -12,6 +12,7 @@ from certifit.plots.convergence import plot_convergence as plot_convergence
 from certifit.divergence.plots import plot_directions as plot_directions
 from certifit.mixture.plots import plot_em_steps as plot_em_steps
 from certifit.mixture.plots import plot_em_trace as plot_em_trace
+from certifit.plots.estimates import plot_estimates as plot_estimates
 from certifit.neural_network.plots import plot_filters as plot_filters
 from certifit.decomposition.robust.plots import plot_first_axes as plot_first_axes
 from certifit.linear_model.glm.plots import plot_glm as plot_glm
@@ -19,6 +20,7 @@ from certifit.decomposition.pca.compression_plots import plot_images as plot_ima
 from certifit.divergence.plots import plot_kl_terms as plot_kl_terms
 from certifit.feature_selection.plots import plot_l1_path as plot_l1_path
 from certifit.naive_bayes.plots import plot_learning_curves as plot_learning_curves
+from certifit.families.plots import plot_log_normaliser as plot_log_normaliser
 from certifit.losses.plots import plot_losses as plot_losses
 from certifit.svm.plots import plot_machine as plot_machine
 from certifit.neural_network.plots import plot_mistakes as plot_mistakes
