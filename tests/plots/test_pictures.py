@@ -33,6 +33,7 @@ from certifit.registry import PICTURES
 X, y = load_iris(return_X_y=True, as_frame=True)
 NAMES = load_iris().target_names[y]
 TWO = X.iloc[:, 2:]
+COUNTS = X.round().astype(int)
 NUMBERS = X.iloc[:, 0].to_numpy()
 BIMODAL = Mixture([0.4, 0.6], [Gaussian(-3.0, 1.0), Gaussian(3.0, 1.0)])
 IMAGES = np.random.default_rng(0).uniform(size=(10, 4))
@@ -76,6 +77,21 @@ CASES = {
     "boundary of clusters": (
         lambda **on: plots.plot_boundary(cluster.KMeans(3, random_state=0).fit(TWO), TWO, NAMES, **on),
         1,
+    ),
+    "cells, ours": (lambda **on: plots.plot_cells(certifit.KMeans(3, random_state=0).fit(X), X, **on), 1),
+    "cells of a pipeline, theirs": (
+        lambda **on: plots.plot_cells(
+            make_pipeline(StandardScaler(), cluster.KMeans(3, n_init=1, random_state=0)).fit(TWO), TWO, **on
+        ),
+        1,
+    ),
+    "class densities, ours": (
+        lambda **on: plots.plot_class_densities(certifit.GaussianNB().fit(X, NAMES), X, NAMES, 3, **on),
+        2,
+    ),
+    "class densities, theirs": (
+        lambda **on: plots.plot_class_densities(naive_bayes.CategoricalNB().fit(COUNTS, y), COUNTS, y, 1, **on),
+        2,
     ),
     "cluster choice": (
         lambda **on: plots.plot_cluster_choice(
@@ -199,6 +215,13 @@ CASES = {
         lambda **on: plots.plot_shape_functions(certifit.AdditiveClassifier(alpha=0.01).fit(X, y > 0), most=2, **on),
         2,
     ),
+    "silhouettes, ours": (lambda **on: plots.plot_silhouettes(certifit.KMeans(3, random_state=0).fit(X), X, **on), 1),
+    "silhouettes, theirs": (
+        lambda **on: plots.plot_silhouettes(
+            make_pipeline(StandardScaler(), cluster.AgglomerativeClustering(3)).fit(X), X, **on
+        ),
+        1,
+    ),
     "slope sizes, ours": (
         lambda **on: plots.plot_slope_sizes(
             {"ours": certifit.MLPClassifier((3,), max_iter=1, random_state=0).fit(X, y)}, X, y, **on
@@ -297,6 +320,11 @@ REFUSED = {
     ),
     "columns that are not there": lambda: plots.plot_boundary(certifit.GaussianNB().fit(X, y), X, y, ("petal", 1)),
     "too many classes": lambda: plots.plot_components(certifit.PCA(2).fit(X), X, [str(i) for i in range(150)]),
+    "a column that is not modelled": lambda: plots.plot_class_densities(
+        naive_bayes.MultinomialNB().fit(X, y), X, y, "petal width (cm)"
+    ),
+    "cells without centres": lambda: plots.plot_cells(mixture.GaussianMixture(2, random_state=0).fit(X), X),
+    "one silhouette": lambda: plots.plot_silhouettes(certifit.KMeans(1).fit(X), X),
     "a regressor's confusion": lambda: plots.plot_confusion(linear_model.Ridge().fit(X, y), X, y),
     "a model alone": lambda: plots.plot_confusion(certifit.GaussianNB().fit(X, y)),
     "counts with X": lambda: plots.plot_confusion([[1, 2], [3, 4]], ["no", "yes"]),

@@ -4,6 +4,8 @@ from certifit.naive_bayes.plots import learning_curves as learning_curves
 from certifit.neural_network.plots import plot_backpropagation as plot_backpropagation
 from certifit.ensemble.plots import plot_boundaries as plot_boundaries
 from certifit.plots.boundary import plot_boundary as plot_boundary
+from certifit.cluster.plots import plot_cells as plot_cells
+from certifit.naive_bayes.plots import plot_class_densities as plot_class_densities
 from certifit.cluster.plots import plot_cluster_choice as plot_cluster_choice
 from certifit.plots.classification import plot_coefficients as plot_coefficients
 from certifit.decomposition.pca.plots import plot_components as plot_components
@@ -35,6 +37,7 @@ from certifit.feature_selection.plots import plot_scores as plot_scores
 from certifit.decomposition.pca.plots import plot_scree as plot_scree
 from certifit.feature_selection.plots import plot_search as plot_search
 from certifit.ensemble.additive.plots import plot_shape_functions as plot_shape_functions
+from certifit.cluster.plots import plot_silhouettes as plot_silhouettes
 from certifit.neural_network.plots import plot_slope_sizes as plot_slope_sizes
 from certifit.decomposition.robust.plots import plot_split as plot_split
 from certifit.decomposition.pca.plots import plot_two_views as plot_two_views
