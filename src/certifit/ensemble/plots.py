@@ -95,10 +95,10 @@ def plot_error_correlations(models: Mapping[str, Any], X: Any, y: Any, ax: Axes 
     for place, (title, pairs) in enumerate(found.items()):
         colour = COLOURS[place % len(COLOURS)]
         ax.hist(pairs, edges, color=colour, alpha=0.5, label=f"{shorten(title)}: {pairs.mean():.2f} on average")
-        ax.axvline(pairs.mean(), color=colour, linewidth=2)
+        ax.axvline(pairs.mean(), ymax=0.8, color=colour, linewidth=2)  # the legend is above
     ax.set_xlabel("correlation between the errors of two members")
     ax.set_ylabel("pairs of members")
-    ax.set_ylim(top=1.25 * ax.get_ylim()[1])  # room for the legend
+    ax.set_ylim(top=1.25 * ax.get_ylim()[1])
     plain(*ax.legend(frameon=False, loc="upper left").get_texts())
     tidy(ax)
     return ax
