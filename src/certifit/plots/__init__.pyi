@@ -2,6 +2,7 @@
 from certifit.mixture.plots import em_frames as em_frames
 from certifit.naive_bayes.plots import learning_curves as learning_curves
 from certifit.neural_network.plots import plot_backpropagation as plot_backpropagation
+from certifit.ensemble.plots import plot_boosting_bound as plot_boosting_bound
 from certifit.ensemble.plots import plot_boundaries as plot_boundaries
 from certifit.plots.boundary import plot_boundary as plot_boundary
 from certifit.cluster.plots import plot_cells as plot_cells
@@ -11,10 +12,12 @@ from certifit.plots.classification import plot_coefficients as plot_coefficients
 from certifit.decomposition.pca.plots import plot_components as plot_components
 from certifit.plots.classification import plot_confusion as plot_confusion
 from certifit.plots.convergence import plot_convergence as plot_convergence
+from certifit.model_selection.plots import plot_coverage as plot_coverage
 from certifit.divergence.plots import plot_directions as plot_directions
 from certifit.mixture.plots import plot_em_steps as plot_em_steps
 from certifit.mixture.plots import plot_em_trace as plot_em_trace
-from certifit.plots.estimates import plot_estimates as plot_estimates
+from certifit.ensemble.plots import plot_error_correlations as plot_error_correlations
+from certifit.model_selection.plots import plot_estimates as plot_estimates
 from certifit.neural_network.plots import plot_filters as plot_filters
 from certifit.decomposition.robust.plots import plot_first_axes as plot_first_axes
 from certifit.linear_model.glm.plots import plot_glm as plot_glm
@@ -25,6 +28,7 @@ from certifit.naive_bayes.plots import plot_learning_curves as plot_learning_cur
 from certifit.families.plots import plot_log_normaliser as plot_log_normaliser
 from certifit.losses.plots import plot_losses as plot_losses
 from certifit.svm.plots import plot_machine as plot_machine
+from certifit.ensemble.plots import plot_margins as plot_margins
 from certifit.neural_network.plots import plot_mistakes as plot_mistakes
 from certifit.mixture.plots import plot_mixture as plot_mixture
 from certifit.mixture.plots import plot_mixture_choice as plot_mixture_choice
