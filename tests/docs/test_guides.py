@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from pathlib import Path
 
 import pytest
 
