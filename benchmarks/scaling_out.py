@@ -3,8 +3,8 @@
     python -m benchmarks.scaling_out [--rows 2000000] [--workers 1 2 4]
 
 Prints, for each number of workers, the time of fits of Parquet files, the passes they took and their bits against one
-worker's, and the time of a pass over as many partitions with nothing in them: the latency of docs/start/scaling_out.md.
-Workers of one machine share its cores and its memory's bandwidth: beyond that many, nothing can become faster.
+worker's, and what a pass over partitions with nothing in them costs: see docs/start/scaling_out.md. Workers of one
+machine share its cores and its memory's bandwidth: beyond that many, nothing can become faster.
 """
 
 from __future__ import annotations
@@ -75,18 +75,18 @@ def fits(folder: Path) -> dict[str, tuple[float, int, bytes]]:
     return found
 
 
-def latency() -> float:
-    """Seconds of one pass over partitions of a single row: tasks and their tree of sums, the best of five."""
+def empty_pass(partitions: int) -> tuple[float, float]:
+    """Seconds, and processor time of client and scheduler, of a pass over partitions of one row: the best of five."""
     import dask.array as da
 
-    X = da.from_array(np.arange(2.0 * PARTITIONS).reshape(PARTITIONS, 2), chunks=(1, 2))
+    X = da.from_array(np.arange(2.0 * partitions).reshape(partitions, 2), chunks=(1, 2))
     rows = certifit.as_rows(X)
     seconds = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.perf_counter(), time.process_time()
         rows.sum(count_rows)
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
+        seconds.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
+    return min(wall for wall, _ in seconds), min(processor for _, processor in seconds)
 
 
 def count_rows(block: Any) -> Any:
@@ -99,6 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--partitions", type=int, nargs="+", default=[32, 256, 1024])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         write_table(Path(name), asked.rows)
@@ -106,8 +107,11 @@ def main() -> None:
         for workers in asked.workers:
             cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50)
             with cluster, Client(cluster):
-                certifit.LogisticRegression(max_iter=2, tol=1.0)  # imports are no part of the first fit's time
-                print(f"{workers} workers: a pass over {PARTITIONS} empty partitions {1000 * latency():.0f} ms", flush=True)
+                print(f"{workers} workers", flush=True)
+                for partitions in asked.partitions:
+                    wall, processor = empty_pass(partitions)
+                    told = f"{wall:.3f} s, of client and scheduler {processor:.3f} s"
+                    print(f"  a pass over {partitions} partitions of one row: {told}", flush=True)
                 for model, (seconds, passes, bits) in fits(Path(name)).items():
                     same = bits == first.setdefault(model, bits)
                     told = "same bits" if same else "OTHER BITS"
