@@ -11,7 +11,7 @@ COMPILE := -$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib
 # Bytecode is kept, whatever the surroundings say: every program that a check starts would parse the package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test suite uncompiled defaults check lint code pages hooks bench docs warm-up clean
+.PHONY: demo test suite uncompiled defaults check lint code pages hooks bench docs release-check warm-up clean
 
 demo: $(VENV)/.installed
 	$(BIN)/certifit demo
@@ -63,6 +63,10 @@ bench: $(VENV)/.installed-bench
 docs: $(VENV)/.installed-docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -n -W --keep-going -q docs build/site
 	@echo "The site begins at build/site/index.html"
+
+# Wheel and source distribution, built, installed and tried in fresh environments of the Pythons at hand.
+release-check:
+	$(PYTHON) tools/release_check.py
 
 warm-up: $(VENV)/.installed
 	$(BIN)/certifit warm-up

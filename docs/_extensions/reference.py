@@ -154,14 +154,15 @@ def markdown(text: str) -> str:
 
 
 def definitions(text: str) -> str:
-    """The list of a section: names, what they may be, and the indented words below them."""
+    """The list of a section: names, what they may be, and the indented words below them; then words, if any."""
+    text, *words_after = re.split(r"\n\s*\n(?=\S)", text, maxsplit=1)
     found = []
     for entry in re.split(r"\n(?=\S)", re.sub(r",\n\s*", ", ", text)):
         head, _, words = entry.partition("\n")
         name, _, kind = head.partition(" : ")
         body = [part for part in (kind, inspect.cleandoc(words) if words.strip() else "") if part] or ["\\-"]
         found.append(f"`{name}`\n: " + "\n\n".join(body).replace("\n", "\n  "))
-    return "\n\n".join(found)
+    return "\n\n".join([*found, *map(markdown, words_after)])
 
 
 def methods(kind: type) -> str:

@@ -64,7 +64,7 @@ def without_digits(text):
 
 def test_the_readme_prints_what_it_shows(capsys):
     found = blocks(ROOT / "README.md")
-    assert len(found) == 2
+    assert len(found) == 1
     for code, shown in found:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # scikit-learn's, which the page speaks of
