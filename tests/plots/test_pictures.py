@@ -219,6 +219,7 @@ CASES = {
     "scores, ours": (lambda **on: plots.plot_scores(certifit.SelectFeatures("anova", k=2).fit(X, y), **on), 1),
     "scores, theirs": (lambda **on: plots.plot_scores(feature_selection.SelectKBest(k=2).fit(X, y), **on), 1),
     "scree, ours": (lambda **on: plots.plot_scree(certifit.PCA(2).fit(X), **on), 1),
+    "scree with noise": (lambda **on: plots.plot_scree(certifit.ProbabilisticPCA(2).fit(X), **on), 1),
     "scree, theirs": (lambda **on: plots.plot_scree(decomposition.PCA(2).fit(X), **on), 1),
     "search, ours": (
         lambda **on: plots.plot_search(

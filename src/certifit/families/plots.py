@@ -34,7 +34,7 @@ def plot_log_normaliser(member: Family, ax: Axes | None = None) -> Axes:
     >>> from certifit.families import Poisson
     >>> ax = plot_log_normaliser(Poisson(3.0))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['A(η)', 'slope E T = 3', 'second derivative Var T = 3', 'Poisson(rate=3.0)']
+    ['A(η)', 'slope E T = 3', 'second derivative Var T = 3', 'Poisson: rate 3']
     """
     member = getattr(member, "member", member)
     if not isinstance(member, Family) or member.natural.shape != (1,):
@@ -48,6 +48,8 @@ def plot_log_normaliser(member: Family, ax: Axes | None = None) -> Axes:
     A = np.array([_log_normaliser_at(member, e) for e in eta])
     eta, A = eta[np.isfinite(A)], A[np.isfinite(A)]
     step = eta - at
+    inside = ", ".join(f"{name} {number:.4g}" for name, number in member.parameters.items())
+    words = f"{type(member).__name__}: {inside}"
     ax = new_axes(ax, 6.4, 3.8)
     ax.plot(eta, A, color=BLUE, linewidth=2.4, label="A(η)")
     ax.plot(eta, value + slope * step, color=RED, linewidth=1.4, label=f"slope E T = {slope:.4g}")
@@ -59,7 +61,7 @@ def plot_log_normaliser(member: Family, ax: Axes | None = None) -> Axes:
         linestyle="--",
         label=f"second derivative Var T = {second:.4g}",
     )
-    ax.plot([at], [value], "o", color=BLUE, markersize=7, label=str(member))
+    ax.plot([at], [value], "o", color=BLUE, markersize=7, label=words)
     ax.set_xlabel("natural parameter η")
     ax.set_ylabel("log-normaliser A")
     legend_beside(ax, loc="upper left", bbox_to_anchor=(0.02, 0.98), fontsize=9)

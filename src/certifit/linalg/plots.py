@@ -46,7 +46,7 @@ def plot_quadratic_form(A: Any, ax: Axes | None = None) -> Axes:
         )
     found = eigen(A)
     size = float(np.abs(found.values).max()) or 1.0
-    lengths = 1 / np.sqrt(np.maximum(np.abs(found.values), 0.05 * size))  # a flat direction is drawn so far
+    lengths = 1 / np.sqrt(np.maximum(np.abs(found.values), 0.01 * size))  # a flat direction is drawn so far
     reach = 1.5 * float(lengths.max())
     side = np.linspace(-reach, reach, 241)
     U, V = np.meshgrid(side, side)

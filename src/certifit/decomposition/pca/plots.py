@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import ask, check_drawable, last_step
 from certifit.plots.points import colour_values, scatter_values
-from certifit.plots.style import BLUE, GREY, RED, label_axes, legend_beside, new_axes, tidy
+from certifit.plots.style import BLUE, GREY, RED, ink, label_axes, legend_beside, new_axes, tidy
 from certifit.plots.tables import view_table
 from certifit.rows import Array
 
@@ -24,7 +24,8 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     ----------
     model : fitted PCA
         Of any library, or one of its relatives with `explained_variance_ratio_`; of a pipeline, its last step. Its
-        number of components is marked as the choice. Only models of certifit carry a proof.
+        number of components is marked as the choice. Only models of certifit carry a proof. Of a probabilistic PCA,
+        the variance of its noise is drawn as a line.
     variances : (d,) of float, optional
         Variances along all components, chosen or not; the model's own unless given.
     ax : Axes, optional
@@ -46,12 +47,11 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     """
     check_drawable(model, "a fitted PCA")
     model = last_step(model)
-    check_drawable(model, "a fitted PCA", "explained_variance_", "explained_variance_ratio_")
-    ratio = np.asarray(model.explained_variance_ratio_)
+    ratio = _kept_shares(model)
     k = len(ratio)
     if k == 0:
         raise DataError(got="a PCA without components", wanted="at least one to draw")
-    share = ratio if variances is None else _shares(model, variances)
+    share = ratio if variances is None else _shares(model, ratio, variances)
     ax = new_axes(ax, 6.4, 3.8)
     place = np.arange(1, len(share) + 1)
     chosen = place <= k
@@ -62,6 +62,8 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
         place, np.cumsum(share), color=RED, marker="o" if len(share) <= 40 else "", markersize=4, label="together"
     )
     ax.axvline(k, color=GREY, linestyle="--", linewidth=1)
+    if not hasattr(model, "explained_variance_ratio_"):
+        ax.axhline(float(model.noise_variance_) / _total(model), color=ink(), linestyle=":", label="noise")
     kept = float(ratio.sum())
     title = f"{k} component{'s' * (k > 1)} keep{'s' * (k == 1)} {100 * kept:.2f} % of the variance"
     if _proves_share(model) and kept < 1 - 1e-12:  # all components keep everything, which needs no proof
@@ -80,10 +82,24 @@ def plot_scree(model: Any, variances: Any = None, ax: Axes | None = None) -> Axe
     return ax
 
 
-def _shares(model: Any, variances: Any) -> Array:
+def _kept_shares(model: Any) -> Array:
+    """Return the share of the variance of each component (k,)."""
+    if hasattr(model, "noise_variance_") and not hasattr(model, "explained_variance_ratio_"):
+        check_drawable(model, "a fitted PCA", "explained_variance_", "mean_")
+        return np.asarray(model.explained_variance_) / _total(model)
+    check_drawable(model, "a fitted PCA", "explained_variance_", "explained_variance_ratio_")
+    return np.asarray(model.explained_variance_ratio_)
+
+
+def _total(model: Any) -> float:
+    """Return the total variance of a probabilistic PCA: along its axes, and its noise along all others."""
+    variances = np.asarray(model.explained_variance_)
+    return float(variances.sum() + (len(model.mean_) - len(variances)) * model.noise_variance_)
+
+
+def _shares(model: Any, ratio: Array, variances: Any) -> Array:
     """Return variances as shares of the total variance that the model found."""
-    ratio = float(np.sum(model.explained_variance_ratio_)) or 1.0
-    total = float(np.sum(model.explained_variance_)) / ratio
+    total = float(np.sum(model.explained_variance_)) / (float(np.sum(ratio)) or 1.0)
     return np.asarray(variances, dtype=np.float64).ravel() / (total or 1.0)
 
 
