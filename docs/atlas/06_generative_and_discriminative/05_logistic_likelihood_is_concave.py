@@ -33,8 +33,8 @@ print(f"found in {model.n_iter_[0]} steps")
 plot_losses(Logistic(base=2))
 
 # %%
-# A row's loss (in bits) is convex in its margin, and never reaches 0: rows that are all on the right side gain by larger
-# coefficients, without end. The sex of a penguin has a most likely formula; that it is a Gentoo has none.
+# A row's loss (in bits) is convex in its margin, and never reaches 0: rows that are all on the right side gain by
+# larger coefficients, without end. The sex of a penguin has a most likely formula; that it is a Gentoo has none.
 
 try:
     LogisticRegression(penalty=None).fit(X, birds["species"] == "Gentoo")
