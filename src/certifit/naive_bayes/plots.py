@@ -228,6 +228,9 @@ class DrawnColumn:
 
 def _read_column(model: Any, table: TableView, j: int) -> DrawnColumn:
     """Return column j as the fitted attributes of a naive Bayes describe it."""
+    seen = getattr(model, "n_features_in_", table.n_columns)
+    if seen != table.n_columns:
+        raise DataError(got=f"a table of {table.n_columns} columns", wanted=f"the {seen} columns of the fit")
     known = table.numbers(j)
     if not np.isfinite(known).any():
         raise DataError(got=f"{table.label(j)!r} without numbers", wanted="a column with at least one number to draw")
