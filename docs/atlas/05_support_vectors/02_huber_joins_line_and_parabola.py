@@ -10,7 +10,8 @@ slope everywhere and the machine's gradient vanishes at its solution:
 **Why.** At :math:`m = 1 - h` both pieces have the value :math:`h` and the slope -1, at :math:`1 + h` both are 0.
 A convex function with a slope everywhere is least exactly where its gradient is 0 (Fermat).
 
-**Held by** ``tests/theory/atlas/test_atlas_support_vectors.py``: ``test_huber_joins_line_and_parabola``.
+**Held by** ``tests/theory/atlas/test_atlas_support_vectors.py``: ``test_huber_joins_line_and_parabola``,
+``test_the_gradient_of_a_machine_with_slopes_everywhere_vanishes``.
 
 **Control** ``test_control_another_parabola_does_not_join``: with :math:`2h` in place of :math:`4h` values jump; and
 ``test_control_the_hinge_has_no_slope_at_its_kink``.

@@ -14,8 +14,8 @@ at once: Moore and Aronszajn).
 **Held by** ``tests/theory/atlas/test_atlas_support_vectors.py``: ``test_a_kernel_is_an_inner_product``,
 ``test_the_machine_on_the_map_is_the_kernel_machine``.
 
-**Control** ``test_control_a_map_without_roots_of_two`` and ``test_control_a_function_that_is_no_kernel``: distance is
-no inner product, and a vector shows it.
+**Control** ``test_control_a_map_without_roots_of_two``, ``test_control_a_machine_on_another_map_is_another``;
+``test_control_a_function_that_is_no_kernel``: distance is no inner product, and a vector shows it.
 """
 
 import numpy as np

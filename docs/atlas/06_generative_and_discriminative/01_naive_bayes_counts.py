@@ -10,7 +10,8 @@ most probable values under a Dirichlet prior of parameters :math:`1 + \alpha`.
 **Why.** The log-likelihood is a sum over classes and columns of :math:`\sum_v n_{cv} \log p_v`; on the simplex
 Lagrange's condition :math:`n_{cv} / p_v =` constant has the shares as its only solution.
 
-**Held by** ``tests/theory/atlas/test_atlas_generative_and_discriminative.py``: ``test_naive_bayes_counts``.
+**Held by** ``tests/theory/atlas/test_atlas_generative_and_discriminative.py``: ``test_naive_bayes_counts``,
+``test_no_other_probabilities_make_the_rows_likelier``, ``test_an_unseen_value_is_impossible_without_smoothing``.
 
 **Control** ``test_control_smoothing_the_numerator_only``: :math:`(n_{cv} + \alpha) / n_c` forgets the second half of
 the pseudo-rows.
