@@ -350,6 +350,8 @@ REFUSED = {
         naive_bayes.MultinomialNB().fit(X, y), X, y, "petal width (cm)"
     ),
     "cells without centres": lambda: plots.plot_cells(mixture.GaussianMixture(2, random_state=0).fit(X), X),
+    "cells of other columns": lambda: plots.plot_cells(certifit.KMeans(2, random_state=0).fit(TWO), X),
+    "densities of other columns": lambda: plots.plot_class_densities(certifit.GaussianNB().fit(TWO, y), X, y),
     "one silhouette": lambda: plots.plot_silhouettes(certifit.KMeans(1).fit(X), X),
     "a regressor's confusion": lambda: plots.plot_confusion(linear_model.Ridge().fit(X, y), X, y),
     "margins of three classes": lambda: plots.plot_margins({"m": certifit.AdaBoostClassifier().fit(X, y)}, X, y),

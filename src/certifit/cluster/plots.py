@@ -113,7 +113,10 @@ def plot_cells(model: Any, X: Any, features: Sequence[int | str] = (0, 1), ax: A
     check_drawable(last_step(model), "a fitted clustering with centres", "cluster_centers_")
     table, _ = view_table(X)
     plane = make_plane(table, features)
-    C = _centres_in_the_table(model)[:, list(plane.columns)]
+    C = _centres_in_the_table(model)
+    if C.shape[1] != table.n_columns:
+        raise DataError(got=f"centres of {C.shape[1]} columns", wanted=f"those of the table, {table.n_columns}")
+    C = C[:, list(plane.columns)]
     labels, predicted = ask(model, "predict", X), plane.ask(model, "predict")
     ax = new_axes(ax, 6.4, 4.6)
     draw_regions(ax, plane, model, predicted, labels)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.model_selection import train_test_split
@@ -137,6 +137,9 @@ def plot_learning_curves(curves: LearningCurves, ax: Axes | None = None) -> Axes
         ax.plot(curves.sizes, mean, color=colour, marker="o", markersize=3, label=label)
         ax.fill_between(curves.sizes, mean - band, mean + band, color=colour, alpha=0.2, linewidth=0)
     ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("training rows")
     ax.set_ylabel("error on held-out rows")
     ax.legend(frameon=False)
@@ -225,6 +228,9 @@ class DrawnColumn:
 
 def _read_column(model: Any, table: TableView, j: int) -> DrawnColumn:
     """Return column j as the fitted attributes of a naive Bayes describe it."""
+    seen = getattr(model, "n_features_in_", table.n_columns)
+    if seen != table.n_columns:
+        raise DataError(got=f"a table of {table.n_columns} columns", wanted=f"the {seen} columns of the fit")
     known = table.numbers(j)
     if not np.isfinite(known).any():
         raise DataError(got=f"{table.label(j)!r} without numbers", wanted="a column with at least one number to draw")
