@@ -54,7 +54,7 @@ class Report:
         m, versions = facts["machine"], ", ".join(f"{k} {v}" for k, v in facts["versions"].items() if v)
         where = f"{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, {m['memory_gb']:.0f} GB, {m['system']}"
         tables = "\n".join(table.markdown() for table in self.tables)
-        return f"### {name}: {self.title}\n\n{tables}\n{where}; Python {m['python']}, {versions}; {m['blas']}.\n"
+        return f"## {name}: {self.title}\n\n{tables}\n{where}; Python {m['python']}, {versions}; {m['blas']}.\n"
 
 
 def machine() -> dict[str, Any]:

@@ -317,7 +317,7 @@ class TestReporting:
         assert {"cpu", "cores", "memory_gb", "blas", "python", "date"} <= set(data["machine"])
         page = docs.read_text()
         assert "old" not in page
-        assert page.startswith("# Page\n<!-- demo begin -->\n### demo: Title")
+        assert page.startswith("# Page\n<!-- demo begin -->\n## demo: Title")
         assert "<!-- demo end -->\nkept\n" in page
         assert "| 1\\|2 |" in page
         assert "| demo c | 1 s | 2 s (p) | 0.5 | 0.6 | yes |" in page  # the summary, added at the end
