@@ -37,7 +37,7 @@ plot_slope_sizes(deep, X, y)
 # ^^^^^^^^^^^^^^^^^^^^^^^^
 # Shares of units of the first layer that are exactly zero: sparse codes are the ReLU's, not the sigmoid's.
 
-units = {"relu": lambda v: np.maximum(v, 0), "logistic": expit}
 for name, model in deep.items():
-    values = units[name](X @ model.coefs_[0] + model.intercepts_[0])
-    print(f"{name}: {(values == 0).mean():.0%} of the units are zero")
+    sums = X @ model.coefs_[0] + model.intercepts_[0]
+    units = np.maximum(sums, 0) if name == "relu" else expit(sums)
+    print(f"{name}: {(units == 0).mean():.0%} of the units are zero")
