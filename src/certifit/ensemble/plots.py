@@ -94,7 +94,9 @@ def plot_error_correlations(models: Mapping[str, Any], X: Any, y: Any, ax: Axes 
     edges = np.linspace(min(map(np.min, found.values())), max(map(np.max, found.values())), 31)
     for place, (title, pairs) in enumerate(found.items()):
         colour = COLOURS[place % len(COLOURS)]
-        ax.hist(pairs, edges, color=colour, alpha=0.5, label=f"{shorten(title)}: {pairs.mean():.2f} on average")
+        ax.hist(
+            pairs, edges.tolist(), color=colour, alpha=0.5, label=f"{shorten(title)}: {pairs.mean():.2f} on average"
+        )
         ax.axvline(pairs.mean(), ymax=0.8, color=colour, linewidth=2)  # the legend is above
     ax.set_xlabel("correlation between the errors of two members")
     ax.set_ylabel("pairs of members")
@@ -112,7 +114,7 @@ def _error_correlations(model: Any, X: Any, y: Any) -> Array:
     table, target = np.asarray(X), np.asarray(y, dtype=np.float64)
     columns = getattr(model, "estimators_features_", [slice(None)] * len(model.estimators_))
     told = [ask(one, "predict", table[:, seen]) for one, seen in zip(model.estimators_, columns, strict=True)]
-    return np.corrcoef(np.stack(told) - target)[np.triu_indices(len(told), 1)]
+    return np.asarray(np.corrcoef(np.stack(told) - target))[np.triu_indices(len(told), 1)]
 
 
 def plot_boosting_bound(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
