@@ -188,7 +188,7 @@ def plot_estimates(
     for place, values in enumerate(rows.values()):
         # Dots are spread over the height of a line, in their order, so that they do not hide each other.
         heights = place + np.linspace(-0.28, 0.28, len(values))
-        ax.plot(values, heights, ".", color=BLUE, alpha=0.4, markeredgewidth=0)
+        ax.plot(values, heights, ".", color=BLUE, alpha=0.7, markeredgewidth=0)
         ax.plot([values.mean()] * 2, [place - 0.38, place + 0.38], color=RED, linewidth=2.5)
     ax.set_yticks(range(len(rows)), [shorten(title) for title in rows])
     plain(*ax.get_yticklabels())
