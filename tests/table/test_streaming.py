@@ -22,9 +22,11 @@ from certifit import (
 )
 from certifit.cli.app import app
 from certifit.rows.block import BlockTuning, block_tuning
+from certifit.rows.sources.open_source import open_source
 from certifit.table.portfolio.digest import fitted_digest
 from certifit.table.portfolio.fitting import TableRoles, fit_prepared, prepare, streaming
 from certifit.table.portfolio.search import SearchSettings
+from certifit.table.streaming.distributed_table import PiecedFiles, PieceTuning, cut_files, learn_pieces
 from certifit.table.streaming.learning_pass import StreamPlan
 from certifit.table.streaming.memory import StreamTuning, available_bytes, bytes_in_memory, is_large
 from certifit.table.streaming.row_sample import RowSample
@@ -180,7 +182,7 @@ def test_models_are_compared_on_a_sample_and_the_chosen_one_is_fitted_to_all_row
     table = prepare(path, roles, "auto", streaming(settings, asked=True))
     model, assessment = fit_prepared(table, settings)
     ledger = model.search_
-    assert (model.n_rows_, ledger.rows_compared, ledger.streamed) == (196, 150, True)
+    assert (model.n_rows_, ledger.rows_compared, ledger.streamed) == (196, 150, "blocks")
     assert [a.fate for a in ledger.attempts] == ["scored", "scored", "scored", "skipped"]
     assert ledger.attempts[-1].why == "it would hold all rows in memory"
     assert "drawn at random" in assessment.notes[-1]
@@ -195,11 +197,50 @@ def test_models_are_compared_on_a_sample_and_the_chosen_one_is_fitted_to_all_row
 
 def test_fit_takes_files_block_by_block(path):
     model = fit(path, "amount", model="linear", stream=True, cv=2, drop=["kind", "visits"])
-    assert model.search_.streamed
+    assert model.search_.streamed == "blocks"
     assert model.certificate_.holds
     assert fit(path, "amount", drop=["kind", "visits"], replay=model).search_.digest == model.search_.digest
     with pytest.raises(DataError, match="block by block"):
         fit(mixed().to_pandas(), "kind", stream=True)
+
+
+def test_workers_of_a_cluster_learn_and_fit_the_same(path, tmp_path):
+    """Threads of this process stand for workers; pieces of 40 rows and more."""
+    plan = StreamPlan("kind", "copies", "classification", drop=("amount", "visits"), sample_rows=30)
+    source = open_source(path)
+    pieces = cut_files(source, PieceTuning(rows=40))
+    assert [piece.start for piece in pieces] == [0, 40, 77]
+    data, local = learn_pieces(PiecedFiles(source.schema, pieces), plan), streamed_table(path, plan)
+    assert data.columns == local.columns
+    assert sum(data.piece_rows) == data.n_rows == local.n_rows
+    np.testing.assert_array_equal(data.sample_numbers, local.sample_numbers)
+    found, wanted = TableClassifier().fit(data), TableClassifier().fit(local)
+    np.testing.assert_allclose(found.model_.coef_, wanted.model_.coef_, rtol=1e-10, atol=1e-12)
+    assert found.fingerprint_.startswith("pieces:")
+    assert audit(found, data).holds
+    assert audit(found, local).holds
+    pa.csv.write_csv(mixed(), tmp_path / "t.csv")
+    squares = fit(tmp_path / "t.csv", "amount", model="linear", cv=2, drop=["kind", "visits"], dask=True)
+    assert (squares.search_.streamed, squares.certificate_.holds) == ("dask", True)
+    with pytest.raises(DataError, match="a replay without a Dask cluster"):
+        fit(tmp_path / "t.csv", "amount", drop=["kind", "visits"], replay=squares)
+
+
+def test_the_command_works_on_a_cluster(path, tmp_path, monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.chdir(tmp_path)
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp://"}
+    with LocalCluster(**options, dashboard_address=None, silence_logs=50) as cluster:
+        words = ["--target", "amount", "--cv", "0", "--no-report", "--drop", "kind", "-o", "m.certifit"]
+        run = CliRunner().invoke(app, ["fit", str(path), *words, "--dask", cluster.scheduler_address])
+    assert run.exit_code == 0, run.output
+    again = CliRunner().invoke(app, ["audit", "m.certifit", str(path)])
+    assert again.exit_code == 0, again.output
+    assert "has the 200 rows the model was fitted to" in again.output
+    run = CliRunner().invoke(app, ["fit", str(path), "--target", "kind", "--dask", "nowhere"])
+    assert run.exit_code == 2
+    assert "no scheduler answers" in run.output
 
 
 def test_the_command_streams_and_its_page_says_so(path, tmp_path, monkeypatch):

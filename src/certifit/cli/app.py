@@ -104,6 +104,7 @@ def fit(
     jobs: options.JobsOption = None,
     replay: options.ReplayOption = None,
     stream: options.StreamOption = False,
+    dask: options.DaskOption = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -118,7 +119,7 @@ def fit(
 
     settings = FitSettings(
         target, folds, C, class_weight, weight, tuple(drop or ()), seed, task, family, tuple(keep or ()), model,
-        metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()), stream,
+        metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()), stream, dask,
     )  # fmt: skip
     files = TableFiles(tuple(table))
     page = None if no_report else report or Path(f"{files.stem}-report.html")

@@ -69,3 +69,7 @@ StreamOption = Annotated[
     bool,
     typer.Option("--stream", help="Read files block by block; large ones are in any case."),
 ]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler, whose workers read the files.", show_default=False),
+]

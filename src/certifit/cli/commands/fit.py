@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from certifit.cli.cluster import dask_cluster
 from certifit.cli.files import TableFiles, check_writable, table_to_fit
 from certifit.cli.saved_model import load_table_model
 from certifit.cli.screen import Screen
@@ -69,6 +71,7 @@ class FitSettings:
     categorical: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     stream: bool = False
+    dask: str | None = None
 
     @property
     def roles(self) -> TableRoles:
@@ -98,6 +101,11 @@ class FitPlaces(NamedTuple):
 
 def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: Screen) -> bool:
     """Do the job; True if the certificate holds and, of a replay, the bits are the same."""
+    with nullcontext() if settings.dask is None else dask_cluster(settings.dask):
+        return _fit_table(path, settings, places, screen)
+
+
+def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: Screen) -> bool:
     for place in places:  # before the work, not after it
         if place is not None:
             check_writable(place, *path.paths)
@@ -154,7 +162,7 @@ def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | Non
     ledger = getattr(replayed, "search_", None)
     if ledger is not None:
         search = replayed_settings(search, ledger)
-    how = streaming(search, ledger, settings.stream)
+    how = streaming(search, ledger, settings.stream, settings.dask)
     return prepare(table_to_fit(path, how.asked), settings.roles, settings.task, how)
 
 
@@ -163,6 +171,7 @@ def _typed(path: TableFiles, settings: FitSettings) -> list[str]:
     words = ["certifit", "fit", *path.paths, "--target", settings.target]
     words += ["--task", settings.task] if settings.task != "auto" else []
     words += ["--stream"] if settings.stream else []
+    words += ["--dask", settings.dask] if settings.dask else []
     for name in ("weight", "group", "time"):
         words += [f"--{name}", getattr(settings, name)] if getattr(settings, name) else []
     for name in ("drop", "keep", "categorical", "missing"):

@@ -83,6 +83,7 @@ class StreamSettings:
     """Whether a table is read block by block, and how many rows are drawn from it on the way."""
 
     asked: bool = False  # else only where its files are large beside the memory available
+    dask: bool = False  # whether the workers of the current Dask cluster read it
     sample_rows: int = 10_000
     seed: int = 0
 
@@ -111,7 +112,12 @@ def _prepare_stream(X: Any, roles: TableRoles, task: Any, stream: StreamSettings
         roles.target, roles.weight, task, roles.beside, roles.drop, **roles.reading, sample_rows=stream.sample_rows,
         seed=stream.seed,
     )  # fmt: skip
-    data = streamed_table(X, plan)
+    if stream.dask:
+        from certifit.table.streaming.distributed_table import distributed_table
+
+        data: StreamedTable = distributed_table(X, plan)
+    else:
+        data = streamed_table(X, plan)
     return PreparedTable(data, _row_order(data.sample_table, roles))
 
 
@@ -179,7 +185,7 @@ def fit_prepared(
 
 _OPTIONS = (
     "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "categorical", "missing_words",
-    "class_weight", "family", "stream",
+    "class_weight", "family", "stream", "dask",
 )  # fmt: skip
 
 
@@ -212,7 +218,7 @@ def fit(
         weight, group and time (names of columns), drop, keep and categorical (lists of names), missing_words (a
         list), class_weight, family; stream=True reads files block by block even where they are small: files that
         are large beside the memory available are read so in any case, and models are compared on rows drawn from
-        them
+        them; dask=True has the workers of the current dask.distributed.Client read them
 
     Returns
     -------
@@ -237,9 +243,8 @@ def fit(
     )  # fmt: skip
     if ledger is not None:
         settings = replayed_settings(settings, ledger)
-    table = prepare(
-        X, _roles(target, options), options.get("task", "auto"), streaming(settings, ledger, options.get("stream"))
-    )
+    how = streaming(settings, ledger, options.get("stream"), options.get("dask"))
+    table = prepare(X, _roles(target, options), options.get("task", "auto"), how)
     return fit_prepared(table, settings, replay=ledger)[0]
 
 
@@ -251,10 +256,17 @@ def replayed_settings(settings: SearchSettings, ledger: SearchLedger) -> SearchS
     )  # fmt: skip
 
 
-def streaming(settings: SearchSettings, ledger: SearchLedger | None = None, asked: Any = None) -> StreamSettings:
+def streaming(
+    settings: SearchSettings, ledger: SearchLedger | None = None, asked: Any = None, dask: Any = None
+) -> StreamSettings:
     """How a table is read for such a comparison, or for the one that a ledger tells of."""
-    again = ledger is not None and ledger.streamed
-    return StreamSettings(bool(asked) or again, settings.most_rows, settings.seed)
+    if ledger is not None and (ledger.streamed == "dask") != bool(dask):
+        raise DataError(
+            got=f"a replay {'with' if dask else 'without'} a Dask cluster",
+            wanted=f"one {'without' if dask else 'with'} it, as in the first run: other pieces have other last bits",
+        )
+    again = ledger is not None and ledger.streamed != ""
+    return StreamSettings(bool(asked or dask) or again, bool(dask), settings.most_rows, settings.seed)
 
 
 def _ledger_of(model: Any) -> SearchLedger | None:

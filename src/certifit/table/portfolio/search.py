@@ -160,7 +160,7 @@ def search(
         low, high, settings.confidence,
         certify_choice(claim, _certified_splits(contest, compared, order.among(rows))),
         unseen_errors(compared.y[tested], contest.problem.classes, answers), fitted_digest(model),
-        isinstance(data, StreamedTable),
+        data.engine if isinstance(data, StreamedTable) else "",
     )  # fmt: skip
     return FoundModel(model, assess_answers(compared, winner.answers, contest.splits, notes))
 

@@ -81,9 +81,9 @@ def _weights(column: pa.ChunkedArray, name: str) -> Array:
 class LearningPass:
     """All that is learnt of the rows so far."""
 
-    def __init__(self, plan: StreamPlan, schema: pa.Schema, piece: int = 0) -> None:
+    def __init__(self, plan: StreamPlan, schema: pa.Schema, start: int = 0) -> None:
         plan.check(schema)
-        self.plan, self.piece, self.seen, self.n_rows, self.unlabelled = plan, piece, 0, 0, 0
+        self.plan, self.start, self.seen, self.n_rows, self.unlabelled = plan, start, 0, 0, 0
         self.columns = TableSummary(plan.features(schema), plan.keep, plan.categorical)
         self.target = TargetFindings(plan.target, schema.field(plan.target).type)
         self.weight = ExactMoments(0)
@@ -96,7 +96,7 @@ class LearningPass:
         self.columns.add(found.select([column.name for column in self.columns.columns]), w)
         self.target.add(found[self.plan.target], w, self.n_rows)
         self.weight.add(w, w)
-        self.sample.add(found, self.seen + block.numbers + (self.piece << 40))
+        self.sample.add(found, self.start + self.seen + block.numbers)
         self.seen += table.num_rows
         self.n_rows += len(w)
         self.unlabelled += block.unlabelled
@@ -120,9 +120,9 @@ class LearningPass:
             raise DataError(got="a target that is missing in every row", wanted="rows with a label")
 
 
-def learn(tables: Iterable[Any], plan: StreamPlan, schema: pa.Schema, piece: int = 0) -> LearningPass:
-    """Learn from tables, one after the other."""
-    found = LearningPass(plan, schema, piece)
+def learn(tables: Iterable[Any], plan: StreamPlan, schema: pa.Schema, start: int = 0) -> LearningPass:
+    """Learn from tables, one after the other, whose first row has the number `start`."""
+    found = LearningPass(plan, schema, start)
     for table in tables:
         found.add(table)
     return found

@@ -7,7 +7,7 @@ columns are encoded as they would be there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,12 +36,13 @@ from certifit.table.text_values import read_text, with_holes
 class StreamedTable:
     """Rows with a target and a positive weight that are read in every pass."""
 
-    source: Table
+    source: Any  # the table that they are read from
     plan: StreamPlan
     learnt: LearningPass
     choice: TaskChoice  # whether the target is classes or a quantity, and why
     columns: tuple[Column, ...]  # what becomes of every column, learnt from all rows
     named = True
+    engine = "blocks"  # how its rows are passed over
 
     @property
     def n_rows(self) -> int:
@@ -87,11 +88,11 @@ class StreamedTable:
         """The family of a quantity."""
         return self.learnt.target.choose_family()
 
-    def encode(self) -> StreamedRows:
+    def encode(self) -> Any:
         """The rows as numbers, by the encoding learnt from these rows."""
-        return StreamedRows(self, self.columns)
+        return self.encode_as(self.columns)
 
-    def encode_as(self, columns: tuple[Column, ...]) -> StreamedRows:
+    def encode_as(self, columns: tuple[Column, ...]) -> Any:
         """The rows as numbers, by another encoding."""
         return StreamedRows(self, columns)
 
@@ -150,11 +151,49 @@ class StreamedTable:
         """Whether the target are numbers, so that they may be classes or a quantity."""
         return self.choice.task == "regression" or is_number(self.learnt.target.type)
 
-    def read_target(self, values: pa.ChunkedArray) -> Array:
-        """(n,) labels or numbers of a block."""
-        if self.choice.task == "regression":
-            return read_amounts(values, self.learnt.target.reading)
-        return label_values(values).astype(self.labels.dtype)
+    def encoder(self, columns: tuple[Column, ...]) -> BlockEncoder:
+        """What makes numbers of blocks, by an encoding."""
+        classes = self.choice.task == "classification"
+        kind = self.labels.dtype if classes else np.dtype(np.float64)
+        used = tuple(column for column in columns if column.kind != "left out")
+        return BlockEncoder(self.plan, used, kind, classes, "" if classes else self.learnt.target.reading)
+
+
+@dataclass(frozen=True)
+class BlockEncoder:
+    """What makes rows of numbers of a block of labelled rows."""
+
+    plan: StreamPlan
+    columns: tuple[Column, ...]  # those that are used
+    label_type: np.dtype[Any]
+    classes: bool  # whether the target is classes
+    amounts: str  # how a target of text is read as numbers; empty where it is none
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the columns of numbers."""
+        return [name for column in self.columns for name in column.features]
+
+    def types(self, schema: pa.Schema) -> dict[str, Any]:
+        """The columns that are read, with their types; those that are not there are refused."""
+        plan, known = self.plan, {field.name: field.type for field in schema}
+        names = [column.name for column in self.columns] + [plan.target] + ([plan.weight] if plan.weight else [])
+        for name in names:
+            if name not in known:
+                raise DataError(
+                    got=f"a table without the column {name!r}, which the model was fitted with",
+                    wanted="all columns of the fit",
+                )
+        return {name: known[name] for name in names}
+
+    def block(self, table: pa.Table, start: int) -> Block:
+        """Labelled rows as numbers, with their targets and weights."""
+        X, _, _ = encode_columns(self.columns, table)
+        w, target = np.ones(len(X)), table[self.plan.target]
+        if self.plan.weight is not None:
+            w = table[self.plan.weight].cast(pa.float64(), safe=False).to_numpy()
+        y = label_values(target).astype(self.label_type) if self.classes else read_amounts(target, self.amounts)
+        return Block(X, y, w, start)
 
 
 def streamed_table(X: Any, plan: StreamPlan) -> StreamedTable:
@@ -187,22 +226,22 @@ def learn_table(source: Table, plan: StreamPlan) -> StreamedTable:
     """Learn what becomes of every column, in one pass over the rows."""
     schema = pa.schema([field for field in source.schema if field.name not in plan.drop])
     types = {field.name: field.type for field in schema}
-    learnt = learn(read_ahead(_blocks(source, types)), plan, schema)
-    return learnt_table(source, plan, learnt)
+    learnt = learn(read_ahead(blocks_of(source, types)), plan, schema)
+    return StreamedTable(source, plan, learnt, checked_choice(plan, learnt), learnt.columns.decide())
 
 
-def learnt_table(source: Any, plan: StreamPlan, learnt: LearningPass) -> StreamedTable:
-    """The table of which a pass has learnt."""
+def checked_choice(plan: StreamPlan, learnt: LearningPass) -> TaskChoice:
+    """Whether the target is classes or a quantity; rows of which nothing can be learnt are refused."""
     learnt.check()
     choice = learnt.target.choose_task(plan.task)
     if choice.task == "classification":
         learnt.target.labels()
     else:
         learnt.target.choose_family()
-    return StreamedTable(source, plan, learnt, choice, learnt.columns.decide())
+    return choice
 
 
-def _blocks(source: Table, types: Types, rows: int = TableTuning().block_rows) -> Iterator[pa.Table]:
+def blocks_of(source: Table, types: Types, rows: int = TableTuning().block_rows) -> Generator[pa.Table, None, None]:
     """The table in blocks of so many rows or a little more."""
     held: list[Any] = []
     for batch in source.read(types, rows):
@@ -230,17 +269,9 @@ class StreamedRows(LabelledRows, FileRows):
     """Labelled rows as numbers; every pass reads and encodes them block by block."""
 
     def __init__(self, data: StreamedTable, columns: tuple[Column, ...]) -> None:
-        self.data, self.encoding = data, tuple(column for column in columns if column.kind != "left out")
-        self.features = [name for column in self.encoding for name in column.features]
-        names = [column.name for column in self.encoding] + [data.target] + ([data.weight] if data.weight else [])
-        known = {field.name: field.type for field in data.source.schema}
-        for name in names:
-            if name not in known:
-                raise DataError(
-                    got=f"a table without the column {name!r}, which the model was fitted with",
-                    wanted="all columns of the fit",
-                )
-        self.types = {name: known[name] for name in names}
+        self.data, self.encoder = data, data.encoder(columns)
+        self.features = self.encoder.features
+        self.types = self.encoder.types(data.source.schema)
         self.source = LabelledSource(data.source, data.plan, data.n_rows)
         self.n_rows, self.n_features = data.n_rows, len(self.features)
         self.dtype, self.names = np.dtype(np.float64), None
@@ -248,14 +279,13 @@ class StreamedRows(LabelledRows, FileRows):
         self.relabels = ()
 
     def _block(self, piece: UnparsedBlock) -> Block:
-        table = pa.Table.from_batches(piece.batches)
-        return relabelled(encoded_block(self.data, self.encoding, table, piece.start), self.relabels)
+        return relabelled(self.encoder.block(pa.Table.from_batches(piece.batches), piece.start), self.relabels)
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the rows, labels and weights, as of the same rows in memory."""
-        kind = np.float64 if self.data.choice.task == "regression" else self.data.labels.dtype
-        digest = hashlib.sha256(repr(((self.n_rows, self.n_features), np.dtype(kind).str)).encode())
+        shape = (self.n_rows, self.n_features)
+        digest = hashlib.sha256(repr((shape, self.encoder.label_type.str)).encode())
         for block in self:
             digest.update(np.ascontiguousarray(block.X).data)
         labels = StreamedRows(self.data, ())
@@ -263,10 +293,3 @@ class StreamedRows(LabelledRows, FileRows):
             for block in labels:
                 digest.update(np.ascontiguousarray(getattr(block, name)).data)
         return digest.hexdigest()
-
-
-def encoded_block(data: StreamedTable, encoding: tuple[Column, ...], table: pa.Table, start: int) -> Block:
-    """A block of labelled rows as numbers."""
-    X, _, _ = encode_columns(encoding, table)
-    w = np.ones(len(X)) if data.weight is None else table[data.weight].cast(pa.float64(), safe=False).to_numpy()
-    return Block(X, data.read_target(table[data.target]), w, start)
