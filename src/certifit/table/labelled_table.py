@@ -68,7 +68,7 @@ class LabelledTable:
         return self.table.column_names
 
     @property
-    def reading(self) -> dict[str, tuple[str, ...]]:
+    def reading(self) -> dict[str, Any]:
         """How columns are read, as a table model takes it."""
         return {name: getattr(self, name) for name in READING}
 
@@ -118,7 +118,7 @@ class LabelledTable:
         X, features, _ = encode_columns(columns, self.table)
         return EncodedRows(X, self, features)
 
-    def read_again(self, **reading: tuple[str, ...]) -> LabelledTable:
+    def read_again(self, **reading: Any) -> LabelledTable:
         """The same rows, with columns read in another way."""
         return self if reading == self.reading else replace(self, **reading)
 

@@ -51,7 +51,7 @@ class TableRoles:
     dates: tuple[str, ...] = ()  # text to read as dates, with "=format" where it is known
 
     @property
-    def reading(self) -> dict[str, tuple[str, ...]]:
+    def reading(self) -> dict[str, Any]:
         """How columns are read, as a table model takes it."""
         return {name: getattr(self, name) for name in READING}
 

@@ -77,7 +77,7 @@ class DistributedTable(StreamedTable):
         """The rows as numbers, by another encoding."""
         return DistributedRows(self, columns)
 
-    def read_again(self, **reading: tuple[str, ...]) -> StreamedTable:
+    def read_again(self, **reading: Any) -> StreamedTable:
         """The same rows, with columns read in another way."""
         return self if reading == self.reading else learn_pieces(self.source, replace(self.plan, **reading))
 

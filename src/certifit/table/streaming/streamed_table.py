@@ -70,7 +70,7 @@ class StreamedTable:
         return [column.name for column in self.columns]
 
     @property
-    def reading(self) -> dict[str, tuple[str, ...]]:
+    def reading(self) -> dict[str, Any]:
         """How columns are read, as a table model takes it."""
         return {name: getattr(self.plan, name) for name in READING}
 
@@ -96,7 +96,7 @@ class StreamedTable:
         """The rows as numbers, by another encoding."""
         return StreamedRows(self, columns)
 
-    def read_again(self, **reading: tuple[str, ...]) -> StreamedTable:
+    def read_again(self, **reading: Any) -> StreamedTable:
         """The same rows, with columns read in another way."""
         return self if reading == self.reading else learn_table(self.source, replace(self.plan, **reading))
 
@@ -212,14 +212,14 @@ def labelled_rows(
     X: Any, y: Any = None, sample_weight: Any = None, *, task: str = "classification", **reading: Any
 ) -> LabelledTable | StreamedTable:
     """Labelled rows of a table: in memory, or read block by block where its files are too large for that."""
-    read = {name: tuple(values) for name, values in reading.items()}
+    read: dict[str, Any] = {name: tuple(values) for name, values in reading.items()}
     if isinstance(X, StreamedTable):
         found: StreamedTable = as_labelled(X, y, sample_weight, task, read)
         return found
     named = isinstance(y, str) and (sample_weight is None or isinstance(sample_weight, str))
     if named and is_large(X):
         return streamed_table(X, StreamPlan(y, sample_weight, task, **read))
-    return labelled_table(X, y, sample_weight, task=task, **read)  # type: ignore[arg-type]
+    return labelled_table(X, y, sample_weight, task=task, **read)
 
 
 def learn_table(source: Table, plan: StreamPlan) -> StreamedTable:
