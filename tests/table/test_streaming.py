@@ -19,6 +19,7 @@ from certifit import (
     TableRegressor,
     audit,
     fit,
+    report,
 )
 from certifit.cli.app import app
 from certifit.rows.block import BlockTuning, block_tuning
@@ -129,6 +130,7 @@ def test_a_support_vector_machine_streams(path):
     assert model.certificate_.holds
     np.testing.assert_allclose(model.model_.coef_, memory.model_.coef_, atol=1e-4)
     assert model.score(data) == memory.score(mixed())
+    assert "rows drawn at random" in report(model, model.stream(path)).html
 
 
 def test_what_a_stream_cannot_be_is_said(path, tmp_path):

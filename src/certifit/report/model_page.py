@@ -41,6 +41,7 @@ from certifit.rows import Array
 from certifit.table.cross_validation import FoldScore
 from certifit.table.labelled_table import fingerprint
 from certifit.table.reading import as_table
+from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_model import TableModel
 
 
@@ -102,9 +103,9 @@ def report(
     if isinstance(model, TableModel):
         data = model._labelled(X, y, sample_weight)
         why = "not tested here: the page was made from the fitted model alone"
-        found = ModelPage(
-            render(Report(model, data, why, name or "a table", model.get_params(), "")), model.certificate_
-        )
+        rows, drawn = (data.sample, data.sample_numbers) if isinstance(data, StreamedTable) else (data, None)
+        page = Report(model, rows, why, name or "a table", model.get_params(), "", drawn=drawn)
+        found = ModelPage(render(page), model.certificate_)
     else:
         found = _PageMaker(model, X, y, sample_weight, test, name).page()
     if path is not None:

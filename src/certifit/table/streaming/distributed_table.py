@@ -95,7 +95,8 @@ class DistributedRows(LabelledRows, DaskRows):
         parts = []
         for piece, rows, start in zip(data.source.pieces, data.piece_rows, starts, strict=True):
             if rows:
-                parts.append(DaskPartition(*encode(shared, shared_task(piece)), start, rows))
+                X, y, w = encode(shared, shared_task(piece))
+                parts.append(DaskPartition(X, y, w, start, rows))
         terms = TableTerms("classes" if encoder.classes else "numbers")
         width = len(self.features)
         layout = PartitionLayout(None, None, np.dtype(np.float64), terms, block_rows(width))

@@ -35,7 +35,7 @@ class StreamPlan:
     categorical: tuple[str, ...] = ()
     missing_words: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
-    sample_rows: int = 0  # to be drawn
+    sample_rows: int = 10_000  # to be drawn
     seed: int = 0  # of the draw
     fewest_of_class: int = 5  # rows of the sample; classes with fewer are left out of it
 

@@ -209,7 +209,7 @@ def streamed_table(X: Any, plan: StreamPlan) -> StreamedTable:
 
 
 def labelled_rows(
-    X: Any, y: Any = None, sample_weight: Any = None, *, task: str = "classification", **reading: Any
+    X: Any, y: Any = None, sample_weight: Any = None, *, task: Any = "classification", **reading: Any
 ) -> LabelledTable | StreamedTable:
     """Labelled rows of a table: in memory, or read block by block where its files are too large for that."""
     read: dict[str, Any] = {name: tuple(values) for name, values in reading.items()}
