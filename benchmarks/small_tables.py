@@ -1,4 +1,4 @@
-"""Small tables, which searches fit thousands of times: every estimator that scikit-learn has too, at default settings.
+"""Small tables, which searches fit thousands of times: every estimator that scikit-learn has too, at its defaults.
 
 Both libraries' calls alternate in one process, after a first call of each. Ratios are of processor time: it is what a
 search pays that keeps every core busy, and other programs disturb it least.

@@ -230,7 +230,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1
     ) -> Rows:
         """Return rows for a fitted model, with the columns that `fit` had."""
-        check_is_fitted(self)
+        if "certificate_" not in vars(self):  # else it is fitted: scikit-learn's question takes a while
+            check_is_fitted(self)
         return self._as_rows(X, y, sample_weight, target, targets, reset=False)
 
     def _as_rows(self, X: Any, y: Any, sample_weight: Any, target: Target, targets: int, reset: bool) -> Rows:

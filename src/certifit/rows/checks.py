@@ -113,6 +113,8 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
 
 
 def _as_one_column(y: Any) -> Array:
+    if type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf" and np.isfinite(y).all():
+        return y
     try:
         return np.asarray(validate_data(BaseEstimator(), y=y))
     except ValueError as error:
