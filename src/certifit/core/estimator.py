@@ -22,8 +22,7 @@ from certifit.core.answers import wrap_methods
 from certifit.core.certificate import Certificate
 from certifit.core.compiling import notice
 from certifit.core.cure import cure
-from certifit.core.settings import Settings
-from certifit.core.unknown_parameters import refusing_unknown, unknown_parameter
+from certifit.core.settings import Settings, refusing_unknown, unknown_parameter
 from certifit.core.watch import Attributes, Watch
 from certifit.exceptions import CertificateWarning, DataError, NoSolutionError, NotANumberError, warn_caller
 from certifit.files.known_fits import fit_in_words, fresh_seed
@@ -165,7 +164,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
                 estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes=dict(attributes)
             )
             certificate: Certificate = attributes["certificate_"]
-            if not certificate.holds:
+            if not certificate.holds and certificate.kind != "unproved":
                 stopped = cure(self.get_params(deep=False), attributes, self._usual_passes())
                 words = [*certificate.failures(), stopped, self._familiar_words() if stopped else ""]
                 message = f"{type(self).__name__}: " + "; ".join(part for part in words if part)

@@ -150,7 +150,7 @@ def _array_rows(
 
 
 def _is_plain(X: Any) -> bool:
-    """Say whether X is an array in which scikit-learn's checks, which take as long as many an answer, find nothing."""
+    """Say whether X is an array in which scikit-learn's checks find nothing: they take as long as many answers."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "df" and X.dtype.isnative and 0 not in X.shape
 
 
