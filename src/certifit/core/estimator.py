@@ -106,6 +106,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     __metadata_request__fit: ClassVar[dict[str, str]] = {"columns": UNUSED, "checkpoint": UNUSED}
     __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"columns": UNUSED}
 
+    _param_names: ClassVar[list[str]]  # of this very class, once they were asked for
+
     certificate_: Certificate
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -120,6 +122,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         if unknown:
             raise DataError(**unknown_parameter(type(self), unknown[0]))
         return super().set_params(**params)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters, which scikit-learn would read from the signature at every fit."""
+        if "_param_names" not in vars(cls):
+            cls._param_names = super()._get_param_names()
+        return list(cls._param_names)
 
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:

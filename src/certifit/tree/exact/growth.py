@@ -44,7 +44,9 @@ PLAIN_FIRST = PlainFirst(grow_subtree)
 
 def sorted_table(X: Array, sums: TargetSums, monotone: Array) -> SortedTable:
     """Columns with the orders of their rows; equal values keep the order of the rows."""
-    ranked = parallel_map(_ranked, [np.asarray(column, dtype=np.float64) for column in X.T])
+    columns = [np.asarray(column, dtype=np.float64) for column in X.T]
+    # Threads take longer to start than a small table to sort.
+    ranked = parallel_map(_ranked, columns) if X.size > GrowthTuning().shared_entries else [*map(_ranked, columns)]
     entries = np.stack([entries for entries, _ in ranked])
     values = [values for _, values in ranked]
     first = np.cumsum([0, *map(len, values)])
