@@ -67,7 +67,7 @@ def quick(tuning: GreedyTuning = GreedyTuning()) -> GreedyTuning:
     """What a fit looks at: enough to see a growth that goes wrong; more where the best proof is wanted."""
     if wants_best_proof():
         return tuning
-    return replace(tuning, nodes=5, entries=20_000, border_rows=3000)
+    return replace(tuning, nodes=4, entries=20_000, border_rows=3000)
 
 
 def _noise_share(node: NodeRows, noise: float) -> float:
