@@ -51,6 +51,17 @@ def audit(
     Returns
     -------
     Certificate : what is proved; `holds` says whether it is enough
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = [[0.0], [1.0], [2.0], [4.0]], [1.0, 0.0, 3.0, 4.0]
+    >>> model = Ridge(alpha=1.0).fit(X, y)
+    >>> audit(model, X, y).holds
+    True
+    >>> model.coef_ = model.coef_ + 0.1
+    >>> audit(model, X, y).holds
+    False
     """
     if tol is not None:
         Setting(float, least=0, below=1).check("tol", tol)
