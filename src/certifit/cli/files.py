@@ -138,9 +138,15 @@ def _read_duckdb(path: str, table: str) -> Any:
             got=f"{path!r}, which is not an SQLite file", wanted="SQLite, or DuckDB with its library installed",
             fix="pip install duckdb",
         ) from error  # fmt: skip
-    with duckdb.connect(path, read_only=True) as connection:
-        _check_table(path, table, [row[0] for row in connection.execute("show tables").fetchall()])
-        return connection.execute(f"select * from {_quoted(table)}").to_arrow_table()
+    try:
+        with duckdb.connect(path, read_only=True) as connection:
+            _check_table(path, table, [row[0] for row in connection.execute("show tables").fetchall()])
+            return connection.sql(f"select * from {_quoted(table)}").to_arrow_table()
+    except duckdb.Error as error:
+        raise DataError(
+            got=f"{path!r}, which cannot be read ({error})",
+            wanted="an intact SQLite or DuckDB file that no other program is writing to",
+        ) from error
 
 
 def _quoted(name: str) -> str:
