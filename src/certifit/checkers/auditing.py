@@ -15,18 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import check_plain_attributes
+from certifit.checkers.fitted import AuditTuning, check_plain_attributes
 from certifit.checkers.registry import AuditedModel, audited_models, find_audited
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
-
-
-@dataclass(frozen=True)
-class AuditTuning:
-    """The tolerance of an auditor who names none: never the model's alone, which anybody may set."""
-
-    foreign: float = 1e-4  # for other libraries' models, whose own `tol` means something else
-    loosest: float = 1e-2  # for ours: what the fit asked of itself, up to this
 
 
 def audit(

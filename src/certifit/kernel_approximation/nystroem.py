@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 
 from certifit.checkers.kernel_approximation import kernel_error as certificates
 from certifit.checkers.plain.kernels import table_function
-from certifit.core import Attributes, Certificate
+from certifit.core import Attributes, Certificate, certified
 from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError, NoSolutionError
 from certifit.kernel_approximation.base import KernelFeatures
@@ -155,7 +155,7 @@ class Nystroem(KernelFeatures):
         )
         N = _inverse_root(kernel_values(kernel, L, L), self._tuning.dependent)
         fitted = {"components_": L, "component_indices_": index, "normalization_": N, "gamma_": gamma}
-        return {**fitted, "certificate_": _certified(NystroemMap(kernel, L, N), rows)}
+        return {**fitted, "certificate_": certified(_certified, NystroemMap(kernel, L, N), rows)}
 
     def _kernel(self, gamma: float) -> KernelFunction:
         if callable(self.kernel):

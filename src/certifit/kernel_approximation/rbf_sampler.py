@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from certifit.checkers.kernel_approximation import kernel_error as certificates
-from certifit.core import Attributes, Certificate
+from certifit.core import Attributes, Certificate, certified
 from certifit.kernel_approximation.base import KernelFeatures
 from certifit.rows import Array, Block, Rows
 
@@ -57,7 +57,7 @@ class RBFSampler(KernelFeatures):
         gamma, seed = self._chosen_gamma(rows), self._seed()
         W, b = _draw_frequencies(np.random.default_rng(seed), gamma, rows.n_features, int(self.n_components))
         fitted = {"random_weights_": W, "random_offset_": b, "seed_": seed, "gamma_": gamma}
-        return {**fitted, "certificate_": _measured(certificates.FourierClaim(W, b, gamma), rows)}
+        return {**fitted, "certificate_": certified(_measured, certificates.FourierClaim(W, b, gamma), rows)}
 
     def feature_map(self) -> Callable[[Block], Array]:
         return partial(_fourier_features, self.random_weights_, self.random_offset_)
