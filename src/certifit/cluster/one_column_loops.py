@@ -8,10 +8,10 @@ and nothing here may be reassociated.
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_from_python
+from certifit.numerics.compiled.compiling import called_from_python, written_into_loops
 
 
-@called_from_python
+@written_into_loops
 def _add(a, b):
     """Return a + b as a pair."""
     s = a + b
@@ -19,7 +19,7 @@ def _add(a, b):
     return s, (a - (s - t)) + (b - t)
 
 
-@called_from_python
+@written_into_loops
 def _product(a, b):
     """Return a b as a pair."""
     p = a * b

@@ -5,7 +5,7 @@ A hinge arrives as its `HingeShape` (κ, e, top): φ(z) = max over 0 <= a <= top
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, twin_of
+from certifit.numerics.compiled.compiling import called_from_python, twin_of, written_into_loops
 from certifit.numerics.compiled.whole_arrays import running_total
 
 
@@ -39,7 +39,7 @@ def hinge_rows(eta, s, q, u, hinges, A, h):
     return reported_sum, minimised_sum, sums, curved
 
 
-@called_by_loops
+@written_into_loops
 def _value_and_slope(z, kappa, e, top):
     if z + e <= 0.0:
         return 0.0, 0.0

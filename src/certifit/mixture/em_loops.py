@@ -62,13 +62,17 @@ def _exp_of_arrays(y):
 
 
 @called_by_loops
-def _find_largest(logf, log_weights, top):
-    """Write the largest of log_weights + logf (k, n) in each column to top (n,)."""
-    for a in range(len(logf)):
+def _largest(logf, log_weights):
+    """Return the largest of log_weights + logf (k, n) in each column (n,)."""
+    top = np.empty(logf.shape[1])
+    for i in range(len(top)):
+        top[i] = logf[0, i] + log_weights[0]
+    for a in range(1, len(logf)):
         row, c = logf[a], log_weights[a]
         for i in range(len(row)):
             y = row[i] + c
-            top[i] = y if a == 0 or not top[i] > y else top[i]
+            top[i] = top[i] if top[i] > y else y
+    return top
 
 
 def _largest_of_arrays(joint):
@@ -85,15 +89,14 @@ def softmax(logf, log_weights, w, log_p):
     Both are NaN in columns where a logarithm is.
     """
     k, n = logf.shape
-    total = np.empty(n)
-    _find_largest(logf, log_weights, log_p)
+    top, total = _largest(logf, log_weights), np.zeros(n)
     for a in range(k):
         row, c = logf[a], log_weights[a]
         for i in range(n):
-            row[i] = _exp(row[i] + c - log_p[i])
-            total[i] = row[i] if a == 0 else total[i] + row[i]
+            row[i] = _exp(row[i] + c - top[i])
+            total[i] += row[i]
     for i in range(n):
-        log_p[i] += np.log(total[i])
+        log_p[i] = top[i] + np.log(total[i])
         total[i] = w[i] / total[i]
     for a in range(k):
         row = logf[a]
@@ -122,21 +125,18 @@ def compare_rows(first, second, log_weights, log_weights_second, out):
     """
     k, n = first.shape
     before, after, bound, kl = out[0], out[1], out[2], out[3]
-    Q = np.empty((k + 1, n))
-    total = Q[k]
-    _find_largest(first, log_weights, before)
-    _find_largest(second, log_weights_second, after)
+    top, top_second = _largest(first, log_weights), _largest(second, log_weights_second)
+    Q, total, total_second = np.empty((k, n)), np.zeros(n), np.zeros(n)
     for a in range(k):
         x, y, q, c, c_second = first[a], second[a], Q[a], log_weights[a], log_weights_second[a]
         for i in range(n):
-            q[i] = _exp(x[i] + c - before[i])
-            total[i] = q[i] if a == 0 else total[i] + q[i]
+            q[i] = _exp(x[i] + c - top[i])
+            total[i] += q[i]
         for i in range(n):
-            p = _exp(y[i] + c_second - after[i])
-            kl[i] = p if a == 0 else kl[i] + p
+            total_second[i] += _exp(y[i] + c_second - top_second[i])
     for i in range(n):
-        before[i] += np.log(total[i])
-        after[i] += np.log(kl[i])
+        before[i] = top[i] + np.log(total[i])
+        after[i] = top_second[i] + np.log(total_second[i])
         bound[i] = kl[i] = 0.0
     for a in range(k):
         x, y, q, c, c_second = first[a], second[a], Q[a], log_weights[a], log_weights_second[a]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, twin_of
+from certifit.numerics.compiled.compiling import called_from_python, twin_of, written_into_loops
 from certifit.numerics.compiled.whole_arrays import exponentials, sums_by_place
 from certifit.rows import Array
 
@@ -76,7 +76,7 @@ def _fused_path_in_python(target, weight, low, high, values):
     fused_path.py_func(target, weight, low, high, values)
 
 
-@called_by_loops
+@written_into_loops
 def _derivatives(kind, y, score):
     """Return the first and second derivative of a row's loss in its score; the careful ones are no less."""
     if kind == SQUARED:

@@ -5,7 +5,7 @@ F (n, k) are scores, y (n,) class numbers, u (n,) weights; a hinge arrives as it
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_from_python, written_into_loops
 
 
 @called_from_python
@@ -80,7 +80,7 @@ def apply_curvature(S, y, free, curvature, shared):
                 S[i, j] -= total / count if free[i, j] else 0.0
 
 
-@called_by_loops
+@written_into_loops
 def _simplex_level(v, u):
     """The level t with Σ max(v - t, 0) = u: raised until no further entry falls below it (Michelot 1986)."""
     k = v.shape[0]

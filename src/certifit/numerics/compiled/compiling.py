@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from pathlib import Path
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,8 +54,20 @@ class CompiledLoop:
         """What Numba makes of it."""
         with self._one_at_a_time:
             if self._dispatcher is None:
-                self._dispatcher = self._loaded().njit(**self.options)(self.py_func)
+                self._dispatcher = self._loaded().njit(**self.options)(self._known_to_numba())
         return self._dispatcher
+
+    def _known_to_numba(self) -> Callable[..., Any]:
+        """The function as if the loops that it calls had been declared by Numba itself, which writes some into it."""
+        function = self.py_func
+        known, called = function.__globals__, function.__code__.co_names
+        loops = {name: known[name].dispatcher for name in called if isinstance(known.get(name), CompiledLoop)}
+        if not loops:
+            return function
+        found = FunctionType(function.__code__, {**known, **loops}, function.__name__, function.__defaults__)
+        found.__qualname__, found.__module__ = function.__qualname__, function.__module__
+        found.__doc__ = function.__doc__
+        return found
 
     @property
     def signatures(self) -> list[Any]:
@@ -63,12 +76,10 @@ class CompiledLoop:
 
     @classmethod
     def _loaded(cls) -> Any:
-        """Numba, told that such a loop is one of its own, and told to say when it compiles."""
+        """Numba, told to say when it compiles."""
         if cls._numba is None:
             import numba
-            from numba.extending import typeof_impl
 
-            typeof_impl.register(cls)(lambda loop, _: numba.types.Dispatcher(loop.dispatcher))
             notice.install()
             CompiledLoop._numba = numba
         return cls._numba
@@ -134,8 +145,8 @@ def compiled_with(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 # What only compiled code calls needs no way in from Python.
 INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
 called_from_python, called_by_loops = compiled_with(), compiled_with(**INSIDE)
-# Machine code of a short function that a loop calls for every entry is written into the loop.
-written_into_loops = compiled_with(**INSIDE, forceinline=True)
+# What is called for every entry of an array is written into the loop that calls it.
+written_into_loops = compiled_with(**INSIDE, inline="always")
 
 
 @dataclass(frozen=True)

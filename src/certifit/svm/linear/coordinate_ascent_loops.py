@@ -9,13 +9,13 @@ changed in place.
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, compiled_with
+from certifit.numerics.compiled.compiling import compiled_with, written_into_loops
 
 # Reassociation lets dot products run in vector lanes; nothing is assumed about NaN or infinity.
 SUMS = {"reassoc", "contract", "nsz"}
 
 
-@called_by_loops
+@written_into_loops
 def _best_value(a, g, curvature, top):
     """Where the dual is largest along one coordinate: a Newton step of slope g, cut off at the limits."""
     return min(max(a + g / curvature, 0.0), top)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
 from certifit.rows import Array
 
 GINI, ENTROPY, SQUARED, POISSON = 0, 1, 2, 3
@@ -94,12 +94,12 @@ class CodeSplit(NamedTuple):
     met_missing: bool
 
 
-@called_by_loops
+@written_into_loops
 def _log_term(s):
     return s * math.log(s) if s > 0 else 0.0
 
 
-@called_from_python
+@written_into_loops
 def _side_score(score, a, b):
     """Return the score of a child by its two sums: the larger, the purer."""
     if score == GINI:
@@ -338,7 +338,7 @@ def best_of_entries(found, m, terms, node, totals, drawn):
     return CodeSplit(best, border, side, True, with_missing)
 
 
-@called_from_python
+@written_into_loops
 def _moved(left, right, label, w, of_left, of_right):
     """Move weight of a class from right to left; return the sums of squares on both sides."""
     before, rest = left[label], right[label]
