@@ -471,7 +471,7 @@ def test_an_interrupt_ends_with_its_own_code(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("certifit.cli.commands.fit.read_table", interrupt)
+    monkeypatch.setattr("certifit.cli.commands.fit.table_to_fit", interrupt)
     result = run("fit", penguins_path(), "--target", "species", code=130)
     assert result.stderr.strip() == "certifit: interrupted"
 

@@ -103,6 +103,8 @@ def fit(
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     replay: options.ReplayOption = None,
+    stream: options.StreamOption = False,
+    dask: options.DaskOption = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -117,7 +119,7 @@ def fit(
 
     settings = FitSettings(
         target, folds, C, class_weight, weight, tuple(drop or ()), seed, task, family, tuple(keep or ()), model,
-        metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()),
+        metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()), stream, dask,
     )  # fmt: skip
     files = TableFiles(tuple(table))
     page = None if no_report else report or Path(f"{files.stem}-report.html")
@@ -146,6 +148,7 @@ def audit(
     unsafe_pickle: Annotated[
         bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
     ] = False,
+    stream: options.StreamOption = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -157,7 +160,7 @@ def audit(
     from certifit.cli.commands.audit import AuditSettings, run_audit
     from certifit.cli.files import TableFiles
 
-    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle)
+    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle, stream)
     if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
 

@@ -65,3 +65,11 @@ MissingOption = Annotated[
     list[str] | None,
     typer.Option(help="Word or number for a missing entry, beside ?, - and n/a; repeatable.", show_default=False),
 ]
+StreamOption = Annotated[
+    bool,
+    typer.Option("--stream", help="Read files block by block; large ones are in any case."),
+]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler, whose workers read the files.", show_default=False),
+]

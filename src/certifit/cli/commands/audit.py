@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from certifit.checkers.auditing import audit
-from certifit.cli.files import TableFiles, check_writable, read_table
+from certifit.cli.files import TableFiles, check_writable, table_to_fit
 from certifit.cli.foreign_model import foreign_data, is_foreign, load_foreign
 from certifit.cli.junit import CheckedCase, certificate_cases, junit_xml
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
@@ -21,6 +23,7 @@ class AuditSettings(NamedTuple):
     target: str | None = None  # of a model that is not certifit's
     junit: Path | None = None  # where JUnit XML goes
     unsafe_pickle: bool = False
+    stream: bool = False  # read the table block by block even where it is small
 
 
 def run_audit(
@@ -32,7 +35,7 @@ def run_audit(
     if is_foreign(model_path):
         certificate, document, cases = _audit_foreign(model_path, table_path, settings)
     else:
-        certificate, document, cases = _audit_own(model_path, table_path, screen)
+        certificate, document, cases = _audit_own(model_path, table_path, screen, settings.stream)
     screen.certificate(certificate)
     screen.document({**document, "certificate": certificate.to_dict()})
     if settings.junit is None:
@@ -45,13 +48,17 @@ def run_audit(
 
 
 def _audit_own(
-    model_path: Path, table_path: TableFiles, screen: Screen
+    model_path: Path, table_path: TableFiles, screen: Screen, stream: bool = False
 ) -> tuple[Certificate, dict[str, object], list[CheckedCase]]:
     """A model of `certifit fit`, on its own table or another."""
     model = load_table_model(model_path)
     with warnings_as_notes(screen):
-        data = model.encode_labelled(read_table(table_path))
-    same = data.fingerprint == model.fingerprint_
+        found = table_to_fit(table_path, stream)
+        data = model.encode_labelled(found if isinstance(found, pa.Table) else model.stream(found))
+    # Where the workers of a cluster fitted it, the hash is of their pieces: the rows' number and encoding tell.
+    in_pieces = model.fingerprint_.startswith("pieces:")
+    alike = data.data.n_rows == model.n_rows_ and not model.disagreements(data.data) if in_pieces else False
+    same = alike if in_pieces else data.fingerprint == model.fingerprint_
     words = (
         f"{table_path.name} differs from the table the model was fitted to "
         f"({data.n_rows:,} rows here, {model.n_rows_:,} there)"
