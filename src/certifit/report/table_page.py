@@ -47,7 +47,7 @@ class Report:
     """What the page is about."""
 
     model: TableModel  # fitted
-    data: LabelledTable  # the rows it was fitted to
+    data: Any  # the rows it was fitted to, a `LabelledTable` or a `StreamedTable`
     assessment: CrossValidation | str  # its cross-validation, or why there is none
     table: str  # name of the table, as the reader knows it
     settings: Mapping[str, Any]  # names and values of the settings to list

@@ -115,7 +115,7 @@ class LabelledTable:
         X, features, _ = encode_columns(columns, self.table)
         return EncodedRows(X, self, features)
 
-    def read_again(self, **reading: tuple[str, ...]) -> LabelledTable:
+    def read_again(self, **reading: Any) -> LabelledTable:
         """The same rows, with columns read in another way."""
         return self if reading == self.reading else replace(self, **reading)
 

@@ -50,7 +50,7 @@ class TableRoles:
     missing_words: tuple[str, ...] = ()  # that stand for missing entries, beside the usual ones
 
     @property
-    def reading(self) -> dict[str, tuple[str, ...]]:
+    def reading(self) -> dict[str, Any]:
         """How columns are read, as a table model takes it."""
         return {name: getattr(self, name) for name in ("keep", "categorical", "missing_words")}
 

@@ -77,7 +77,7 @@ class DistributedTable(StreamedTable):
         """The rows as numbers, by another encoding."""
         return DistributedRows(self, columns)
 
-    def read_again(self, **reading: tuple[str, ...]) -> StreamedTable:
+    def read_again(self, **reading: Any) -> StreamedTable:
         """The same rows, with columns read in another way."""
         return self if reading == self.reading else learn_pieces(self.source, replace(self.plan, **reading))
 
@@ -95,7 +95,8 @@ class DistributedRows(LabelledRows, DaskRows):
         parts = []
         for piece, rows, start in zip(data.source.pieces, data.piece_rows, starts, strict=True):
             if rows:
-                parts.append(DaskPartition(*encode(shared, shared_task(piece)), start, rows))
+                X, y, w = encode(shared, shared_task(piece))
+                parts.append(DaskPartition(X, y, w, start, rows))
         terms = TableTerms("classes" if encoder.classes else "numbers")
         width = len(self.features)
         layout = PartitionLayout(None, None, np.dtype(np.float64), terms, block_rows(width))

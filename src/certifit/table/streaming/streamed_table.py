@@ -96,7 +96,7 @@ class StreamedTable:
         """The rows as numbers, by another encoding."""
         return StreamedRows(self, columns)
 
-    def read_again(self, **reading: tuple[str, ...]) -> StreamedTable:
+    def read_again(self, **reading: Any) -> StreamedTable:
         """The same rows, with columns read in another way."""
         return self if reading == self.reading else learn_table(self.source, replace(self.plan, **reading))
 
@@ -212,7 +212,7 @@ def labelled_rows(
     X: Any, y: Any = None, sample_weight: Any = None, *, task: str = "classification", **reading: Any
 ) -> LabelledTable | StreamedTable:
     """Labelled rows of a table: in memory, or read block by block where its files are too large for that."""
-    read = {name: tuple(values) for name, values in reading.items()}
+    read: dict[str, Any] = {name: tuple(values) for name, values in reading.items()}
     if isinstance(X, StreamedTable):
         found: StreamedTable = as_labelled(X, y, sample_weight, task, read)
         return found
