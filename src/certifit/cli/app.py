@@ -148,7 +148,6 @@ def audit(
     unsafe_pickle: Annotated[
         bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
     ] = False,
-    stream: options.StreamOption = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -160,7 +159,7 @@ def audit(
     from certifit.cli.commands.audit import AuditSettings, run_audit
     from certifit.cli.files import TableFiles
 
-    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle, stream)
+    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle)
     if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
 

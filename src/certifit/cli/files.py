@@ -66,7 +66,7 @@ def block_source(files: TableFiles) -> Any:
     return files.paths[0] if len(files.paths) == 1 else list(files.paths)
 
 
-def table_to_fit(files: TableFiles, stream: bool) -> Any:
+def table_to_fit(files: TableFiles, stream: bool = False) -> Any:
     """Paths where a table is read block by block, as asked or because it is large; else the whole table."""
     source = block_source(files) if _is_in_blocks(files) else None
     if stream and source is None:

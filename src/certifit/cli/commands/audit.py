@@ -23,7 +23,6 @@ class AuditSettings(NamedTuple):
     target: str | None = None  # of a model that is not certifit's
     junit: Path | None = None  # where JUnit XML goes
     unsafe_pickle: bool = False
-    stream: bool = False  # read the table block by block even where it is small
 
 
 def run_audit(
@@ -35,7 +34,7 @@ def run_audit(
     if is_foreign(model_path):
         certificate, document, cases = _audit_foreign(model_path, table_path, settings)
     else:
-        certificate, document, cases = _audit_own(model_path, table_path, screen, settings.stream)
+        certificate, document, cases = _audit_own(model_path, table_path, screen)
     screen.certificate(certificate)
     screen.document({**document, "certificate": certificate.to_dict()})
     if settings.junit is None:
@@ -48,12 +47,12 @@ def run_audit(
 
 
 def _audit_own(
-    model_path: Path, table_path: TableFiles, screen: Screen, stream: bool = False
+    model_path: Path, table_path: TableFiles, screen: Screen
 ) -> tuple[Certificate, dict[str, object], list[CheckedCase]]:
     """A model of `certifit fit`, on its own table or another."""
     model = load_table_model(model_path)
     with warnings_as_notes(screen):
-        found = table_to_fit(table_path, stream)
+        found = table_to_fit(table_path)
         data = model.encode_labelled(found if isinstance(found, pa.Table) else model.stream(found))
     # Where the workers of a cluster fitted it, the hash is of their pieces: the rows' number and encoding tell.
     in_pieces = model.fingerprint_.startswith("pieces:")

@@ -214,11 +214,11 @@ def fit(
     budget : seconds for comparing models, or '2m'; the fit to all rows comes after it
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
-    **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae), cv (5 folds),
-        weight, group and time (names of columns), drop, keep and categorical (lists of names), missing_words (a
-        list), class_weight, family; stream=True reads files block by block even where they are small: files that
-        are large beside the memory available are read so in any case, and models are compared on rows drawn from
-        them; dask=True has the workers of the current dask.distributed.Client read them
+    **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae, deviance, the
+        usual one of counts), cv (5 folds), weight, group and time (names of columns), drop, keep and categorical
+        (lists of names), missing_words (a list), class_weight, family; stream=True reads files block by block even
+        where they are small: those that are large beside the memory available are read so in any case, and models are
+        compared on rows drawn from them; dask=True has the workers of the current dask.distributed.Client read them
 
     Returns
     -------

@@ -197,7 +197,7 @@ def _make_contest(
     clock: Clock,
     tell: Callable[[Contest, Trial], Any],
 ) -> tuple[Contest, tuple[str, ...]]:
-    metric = find_metric(settings.metric, data)
+    metric = find_metric(settings.metric, data, settings.family)
     facts = TableFacts.of(data, settings.seed, settings.class_weight, settings.family)
     options = {"sample_weight": data.w, "groups": order.groups}
     problem = make_problem(build("linear", {}, facts), data.table, data.y, options)
