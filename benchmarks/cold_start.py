@@ -68,7 +68,7 @@ LARGE = (  # where a long table takes other loops than a short one
 LIMITS = {"small": 0.5, "large": 3.0, "import": 1.3}  # seconds over a cached fit; seconds; ratio to scikit-learn
 
 SCRIPT = """
-import json, sys, time, warnings
+import json, os, time, warnings
 start = time.process_time()
 {imports}
 imported = time.process_time() - start
@@ -76,23 +76,14 @@ import numpy as np, certifit
 from sklearn.datasets import load_diabetes, load_iris
 {table}
 warnings.simplefilter("ignore")
-loops = []
-events = sys.modules.get("numba.core.event")
-if events is not None:
-    class Count(events.Listener):
-        def on_start(self, event):
-            loops.append(event.data["dispatcher"].py_func.__module__)
-        def on_end(self, event):
-            pass
-    events.register("numba:compile", Count())
 times = []
 for _ in range({fits}):
     model = {model}
     start = time.process_time()
     model.fit(X, y)
     times.append(time.process_time() - start)
-ours = sum(module.startswith("certifit") for module in loops)
-print(json.dumps({{"import": imported, "fits": times, "loops": ours}}))
+loops = sum(name.endswith(".nbc") for _, _, names in os.walk(os.environ["NUMBA_CACHE_DIR"]) for name in names)
+print(json.dumps({{"import": imported, "fits": times, "loops": loops}}))
 """
 
 
@@ -105,7 +96,7 @@ class ColdStart:
     cold: float  # the first fit, with nothing compiled
     cached: float  # the first fit of the process after
     warm: float  # the second fit of a process
-    loops: int  # that were compiled
+    loops: int  # that were compiled and kept
 
     @property
     def over(self) -> float:
@@ -147,7 +138,8 @@ def measure(name: str, arguments: str, table: str, label: str = "") -> ColdStart
 
 def run_child(script: str, **environment: str) -> Any:
     """What a new process writes, as JSON."""
-    surroundings = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment}
+    # Bytecode is kept: what is parsed anew in every process says nothing of an installed package.
+    surroundings = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "", **environment}
     done = subprocess.run(
         [sys.executable, "-c", script], env=surroundings, capture_output=True, text=True, check=False
     )
