@@ -45,6 +45,11 @@ def set_threads(n: int | None) -> None:
     Parameters
     ----------
     n : whole number of at least 1, or None
+
+    Examples
+    --------
+    >>> set_threads(1)
+    >>> set_threads(None)
     """
     global _chosen_threads
     if n is not None and n < 1:
