@@ -1,5 +1,6 @@
 # make demo: set up and fit a certified model to the bundled penguins.   make test: set up and run every check.
 # make check ROOM=cluster: that room's lint, types and tests.            make hooks: check every commit (pre-commit).
+# make docs: the site, from build/site/index.html on.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -10,7 +11,7 @@ COMPILE := -$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib
 # Bytecode is kept, whatever the surroundings say: every program that a check starts would parse the package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test suite uncompiled defaults check lint code pages hooks bench warm-up clean
+.PHONY: demo test suite uncompiled defaults check lint code pages hooks bench docs release-check warm-up clean
 
 demo: $(VENV)/.installed
 	$(BIN)/certifit demo
@@ -58,6 +59,15 @@ hooks: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks all
 
+# Every page, the atlas' scripts run, references and links checked; a warning is an error.
+docs: $(VENV)/.installed-docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -n -W --keep-going -q docs build/site
+	@echo "The site begins at build/site/index.html"
+
+# Wheel and source distribution, built, installed and tried in fresh environments of the Pythons at hand.
+release-check:
+	$(PYTHON) tools/release_check.py
+
 warm-up: $(VENV)/.installed
 	$(BIN)/certifit warm-up
 
@@ -80,5 +90,10 @@ $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(COMPILE)
 	touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) -e '.[docs]'
+	$(COMPILE)
+	touch $@ $(VENV)/.installed
+
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist build docs/_generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -49,10 +49,10 @@ class Browser:
                 return answer["result"]
             self._note(answer)
 
-    def open(self, page: Path) -> None:
-        """Load a file and wait until its scripts have run."""
+    def open(self, page: Path, fragment: str = "") -> None:
+        """Load a file, at a fragment of its address, and wait until its scripts have run."""
         self._events.clear()
-        self.ask("Page.navigate", url=page.absolute().as_uri())
+        self.ask("Page.navigate", url=page.absolute().as_uri() + fragment)
         while not any(event["method"] == "Page.loadEventFired" for event in self._events):
             self._note(self._read())
 

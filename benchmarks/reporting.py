@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_info
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+README = Path(__file__).parents[1] / "README.md"
 ALWAYS = ("certifit", "numpy", "scipy", "numba", "scikit-learn")  # versions reported with every benchmark
 
 
@@ -54,7 +55,7 @@ class Report:
         m, versions = facts["machine"], ", ".join(f"{k} {v}" for k, v in facts["versions"].items() if v)
         where = f"{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, {m['memory_gb']:.0f} GB, {m['system']}"
         tables = "\n".join(table.markdown() for table in self.tables)
-        return f"### {name}: {self.title}\n\n{tables}\n{where}; Python {m['python']}, {versions}; {m['blas']}.\n"
+        return f"## {name}: {self.title}\n\n{tables}\n{where}; Python {m['python']}, {versions}; {m['blas']}.\n"
 
 
 def machine() -> dict[str, Any]:
@@ -98,6 +99,8 @@ def write(report: Report, name: str, *, trial: bool, results: Path = RESULTS, do
     if not trial:
         rewrite(docs, name, report.markdown(name))
         rewrite(docs, "summary", summary(results).markdown())
+    if not trial and docs == DOCS:
+        rewrite(README, "benchmarks", worst_of_each_kind(results))
     return path
 
 
@@ -111,26 +114,48 @@ def rewrite(docs: Path, name: str, text: str) -> None:
     docs.write_text(f"{before}{begin}\n{text}{end}{rest.partition(end)[2]}")
 
 
+HEADER = ["benchmark", "certifit", "best peer at the same objective", "ratio", "target", "met"]
+
+
 def summary(results: Path = RESULTS) -> Table:
     """One line for each case of every full run on record."""
-    rows = []
+    return Table("Warm medians, seconds", HEADER, [_line(*one) for one in _cases(results)])
+
+
+def worst_of_each_kind(results: Path = RESULTS) -> str:
+    """For the front door: how many cases met their targets, and of each kind of model the case furthest from its."""
+    cases = [(name, case) for name, case in _cases(results) if case["ratio"] is not None]
+    worst: dict[str, tuple[str, dict[str, Any]]] = {}
+    for name, case in cases:
+        kind = name.partition("_")[0]
+        if kind not in worst or _distance(case) > _distance(worst[kind][1]):
+            worst[kind] = name, case
+    met = sum(case["met"] for _, case in cases)
+    caption = f"{met} of {len(cases)} cases meet their targets; of each kind of model the one furthest from its own"
+    return Table(caption, HEADER, [_line(*one) for one in worst.values()]).markdown()
+
+
+def _distance(case: dict[str, Any]) -> float:
+    return case["ratio"] / case["target"]
+
+
+def _cases(results: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name of a benchmark and one of its cases, for all full runs."""
     for path in sorted(results.glob("*.json")):
-        if path.name.endswith(".trial.json"):
-            continue
-        result = json.loads(path.read_text())
-        for case in result.get("cases", []):
-            rows.append(
-                [
-                    f"{result['name']} {case['name']}",
-                    as_seconds(case["ours"]),
-                    f"{as_seconds(case['best_peer_median'])} ({case['best_peer']})",
-                    as_number(case["ratio"]),
-                    f"{case['target']:g}",
-                    ("yes" if case["met"] else "no") + (" (noisy)" if case["noisy"] else ""),
-                ]
-            )
-    header = ["benchmark", "certifit", "best peer at the same objective", "ratio", "target", "met"]
-    return Table("Warm medians, seconds", header, rows)
+        if not path.name.endswith(".trial.json"):
+            result = json.loads(path.read_text())
+            yield from ((result["name"], case) for case in result.get("cases", []))
+
+
+def _line(name: str, case: dict[str, Any]) -> list[str]:
+    return [
+        f"{name} {case['name']}",
+        as_seconds(case["ours"]),
+        f"{as_seconds(case['best_peer_median'])} ({case['best_peer']})",
+        as_number(case["ratio"]),
+        f"{case['target']:g}",
+        ("yes" if case["met"] else "no") + (" (noisy)" if case["noisy"] else ""),
+    ]
 
 
 def say(message: str) -> None:

@@ -53,7 +53,7 @@ def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
     settings, kind = model.get_params(), type(model).__name__
     variance = float(np.var(np.asarray(X, float), axis=0).mean()) or 1.0
     share, changed = decades(rng, -2, 2), {}
-    if "tol" in settings:
+    if settings.get("tol") is not None:
         changed["tol"] = min(settings["tol"], 1e-6)
     if settings.get("C") is not None:
         changed["C"] = share if "gamma" in settings else share / variance

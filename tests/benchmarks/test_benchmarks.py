@@ -317,7 +317,7 @@ class TestReporting:
         assert {"cpu", "cores", "memory_gb", "blas", "python", "date"} <= set(data["machine"])
         page = docs.read_text()
         assert "old" not in page
-        assert page.startswith("# Page\n<!-- demo begin -->\n### demo: Title")
+        assert page.startswith("# Page\n<!-- demo begin -->\n## demo: Title")
         assert "<!-- demo end -->\nkept\n" in page
         assert "| 1\\|2 |" in page
         assert "| demo c | 1 s | 2 s (p) | 0.5 | 0.6 | yes |" in page  # the summary, added at the end
@@ -328,6 +328,17 @@ class TestReporting:
         assert path.name == "demo.trial.json"
         assert not docs.exists()
         assert reporting.summary(tmp_path).rows == []
+
+    def test_the_front_door_shows_the_worst_case_of_each_kind(self, tmp_path):
+        for name, case in (("a_small", {}), ("a_tall", {"ratio": 0.9, "met": False}), ("b", {"ratio": 0.1})):
+            reporting.write(self.report(**case), name, trial=False, results=tmp_path, docs=tmp_path / "page.md")
+        table = reporting.worst_of_each_kind(tmp_path)
+        assert table.startswith("**2 of 3 cases meet their targets")
+        assert [line.split(" | ")[0] for line in table.splitlines()[4:]] == ["| a_tall c", "| b c"]
+
+    def test_readme_and_benchmark_page_say_what_is_on_record(self):
+        assert reporting.worst_of_each_kind() in reporting.README.read_text()
+        assert reporting.summary().markdown() in reporting.DOCS.read_text()
 
     def test_rewriting_twice_changes_nothing(self, tmp_path):
         docs = tmp_path / "page.md"

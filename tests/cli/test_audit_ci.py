@@ -7,7 +7,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner
 
 from certifit import save
@@ -125,3 +128,29 @@ def test_the_plugin_audits_and_compares_with_the_golden_set(pytester):
     broken = outcome(0.5, 1e-4)
     broken.assertoutcome(failed=1)
     assert "does not hold" in str(broken.matchreport("test_it").longrepr)
+
+
+def stranger(X):
+    return X
+
+
+def test_skops_files_are_audited_and_load_no_code(models):
+    table = pd.read_csv(models / "t.csv")
+    theirs = LogisticRegression(tol=1e-9).fit(table[["a", "b"]], table["y"])
+    skops.io.dump(theirs, "theirs.skops")
+    assert run("theirs.skops", models / "t.csv", "--target", "y").exit_code == 0
+    theirs.coef_ = theirs.coef_ * 1.1
+    skops.io.dump(theirs, "wrong.skops")
+    assert run("wrong.skops", models / "t.csv", "--target", "y").exit_code == 1
+    skops.io.dump(make_pipeline(FunctionTransformer(stranger), theirs), "strange.skops")
+    refused = run("strange.skops", models / "t.csv", "--target", "y")
+    assert refused.exit_code == 2
+    assert "stranger" in refused.output
+
+
+@pytest.mark.parametrize("name", ["broken.skops", "broken.pkl", "broken.onnx"])
+def test_broken_files_of_other_libraries_are_refused_in_a_sentence(models, name):
+    Path(name).write_bytes(b"junk")
+    refused = run(name, models / "t.csv", "--target", "y", "--unsafe-pickle")
+    assert refused.exit_code == 2
+    assert "cannot be read" in refused.output

@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -147,6 +148,9 @@ def test_every_form_of_table_gives_the_same_model():
         file.write(text)
     with contextlib.closing(sqlite3.connect("t.db")) as database:
         table.to_pandas().to_sql("birds", database, index=False)
+    with duckdb.connect("t.duckdb") as database:
+        database.register("given", table)
+        database.sql("create table birds as select * from given")
     forms = [
         [penguins_path()],
         ["zipped.csv.gz"],
@@ -161,6 +165,7 @@ def test_every_form_of_table_gives_the_same_model():
         ["t.feather"],
         ["t.jsonl"],
         ["t.db::birds"],
+        ["t.duckdb::birds"],
         ["-"],
     ]
     found = set()
@@ -171,7 +176,7 @@ def test_every_form_of_table_gives_the_same_model():
     said = run("predict", "m.certifit", "t.db::birds").stdout
     assert said == run("predict", "m.certifit", "-", piped=text).stdout
     assert "Did you mean 'birds'?" in refused("fit", "t.db::bird", "--target", "species")
-    assert "not an SQLite file" in refused("fit", "t.parquet::birds", "--target", "species")
+    assert "wanted an intact SQLite or DuckDB file" in refused("fit", "t.parquet::birds", "--target", "species")
     assert "one JSON object in each line" in refused("fit", write("bad.jsonl", "{1"), "--target", "species")
 
 
@@ -466,7 +471,7 @@ def test_an_interrupt_ends_with_its_own_code(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("certifit.cli.commands.fit.read_table", interrupt)
+    monkeypatch.setattr("certifit.cli.commands.fit.table_to_fit", interrupt)
     result = run("fit", penguins_path(), "--target", "species", code=130)
     assert result.stderr.strip() == "certifit: interrupted"
 
@@ -535,3 +540,8 @@ def test_predictions_with_intervals_and_columns_that_are_kept(model):
     assert list(rows[0]) == ["island", "prediction", "low", "high"]
     expected = certifit.load("m.certifit").predict_interval(whole, coverage=0.8)
     assert [[float(row["low"]), float(row["high"])] for row in rows] == expected.tolist()
+
+
+def test_a_broken_database_is_refused_in_a_sentence():
+    write("junk.db", "junk" * 500)
+    assert "cannot be read" in refused("fit", "junk.db::birds", "--target", "species")

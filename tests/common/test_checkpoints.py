@@ -14,6 +14,8 @@ import pytest
 
 from certifit import (
     GaussianMixture,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     KMeans,
     LogisticRegression,
     MLPClassifier,
@@ -169,6 +171,31 @@ def test_a_drawn_seed_is_drawn_once(tmp_path, monkeypatch):
     file.write_bytes(first)
     assert bits(model.fit(X, y, checkpoint=file).trees_) == one
     assert model.random_state is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HistGradientBoostingClassifier(max_iter=8, early_stopping=True, n_iter_no_change=9, random_state=0),
+        lambda: GradientBoostingClassifier(n_estimators=8, subsample=0.5, random_state=0),
+    ],
+)
+def test_trees_of_boosting_are_grown_once(make, tmp_path, monkeypatch):
+    X, y = two()
+    file, straight = tmp_path / "fit.ckpt", make().fit(X, y)
+    with monkeypatch.context() as patch:
+        every = records(patch)
+        make().fit(X, y, checkpoint=file)
+    assert len(every) >= 8
+    with monkeypatch.context() as patch:
+        records(patch, 5)
+        with pytest.raises(Killed):
+            make().fit(X, y, checkpoint=file)
+    with monkeypatch.context() as patch:
+        rest = records(patch)
+        model = make().fit(X, y, checkpoint=file)
+    assert len(rest) == len(every) - 5
+    assert bits(model.trees_) == bits(straight.trees_)
 
 
 def test_networks_write_down_where_they_stand_themselves(tmp_path):

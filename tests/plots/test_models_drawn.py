@@ -6,24 +6,30 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
-from sklearn import ensemble, linear_model, manifold, svm
+from scipy.stats import poisson
+from sklearn import cluster, ensemble, linear_model, manifold, naive_bayes, svm
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris, make_swiss_roll
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, silhouette_samples
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import certifit
 from certifit.plots import (
     plot_boundary,
+    plot_cells,
+    plot_class_densities,
     plot_coefficients,
     plot_components,
     plot_confusion,
     plot_machine,
     plot_scree,
+    plot_silhouettes,
 )
 from certifit.plots.boundary import make_plane
+from certifit.plots.fitted_models import names_unsaid
 from certifit.plots.tables import view_table
 
 X, y = load_iris(return_X_y=True, as_frame=True)
@@ -187,8 +193,13 @@ def test_a_model_is_anything_that_predicts():
         def predict(self, rows):
             return np.where(np.asarray(rows)[:, 0] > 3, "long", "short")
 
-    ax = plot_boundary(Rule(), TWO.to_numpy(), np.where(TWO.iloc[:, 0] > 3, "long", "short"))
-    assert list(scattered(ax)) == ["long", "short"]
+    class Column(Rule):
+        def predict(self, rows):  # as some libraries answer
+            return super().predict(rows)[:, None].tolist()
+
+    for model in (Rule(), Column()):
+        ax = plot_boundary(model, TWO.to_numpy(), np.where(TWO.iloc[:, 0] > 3, "long", "short"))
+        assert list(scattered(ax)) == ["long", "short"]
 
 
 def test_circles_of_other_libraries_machines():
@@ -197,6 +208,79 @@ def test_circles_of_other_libraries_machines():
     np.testing.assert_array_equal(found[f"support vectors ({len(model.support_)})"], TWO.to_numpy()[model.support_])
     with pytest.raises(certifit.DataError, match="the 150 rows"):
         plot_machine(model, TWO[:10], NAMES[:10])
+
+
+# ------------------------------------------------------------------------------------------------- clusters
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("library", [certifit.KMeans, cluster.KMeans])
+def test_cells_are_where_a_centre_is_nearest(library, scaled):
+    """The lines against perpendicular bisectors: as far from one centre as from the next."""
+    kmeans = library(3, n_init=1, random_state=0)
+    model = make_pipeline(StandardScaler(), kmeans).fit(TWO) if scaled else kmeans.fit(TWO)
+    ax = plot_cells(model, TWO)
+    scale, mean = (TWO.std(ddof=0).to_numpy(), TWO.mean().to_numpy()) if scaled else (1.0, 0.0)
+    np.testing.assert_allclose(scattered(ax)["centres"], kmeans.cluster_centers_ * scale + mean)
+    for c, label in enumerate(("0", "1", "2")):
+        np.testing.assert_allclose(scattered(ax)[label], TWO[model.predict(TWO) == c])
+    lines = [c.get_paths()[0].vertices for c in ax.collections if hasattr(c, "levels") and len(c.levels) == 1]
+    far = np.sqrt((((np.concatenate(lines) - mean) / scale)[:, None] - kmeans.cluster_centers_) ** 2 @ np.ones(2))
+    nearest = np.sort(far, axis=1)
+    # Lines are straight between the points of a grid; only where three cells meet are they not.
+    assert np.mean(nearest[:, 1] - nearest[:, 0] < 1e-9) > 0.97
+
+
+@pytest.mark.parametrize(
+    "model",
+    [certifit.KMeans(3, random_state=0), cluster.AgglomerativeClustering(3), cluster.DBSCAN(0.6)],
+    ids=lambda model: type(model).__name__,
+)
+def test_silhouettes_against_scikit_learn(model):
+    model.fit(X)
+    clustered = model.labels_ >= 0
+    expected = silhouette_samples(X[clustered], model.labels_[clustered])
+    ax = plot_silhouettes(model, X)
+    drawn = [bar.get_width() for bar in ax.patches]
+    order = np.lexsort([-expected, model.labels_[clustered]])
+    np.testing.assert_allclose(drawn, expected[order], atol=1e-12)
+    assert ax.get_title(loc="left") == f"mean silhouette {expected.mean():.2f}"
+    assert len(plot_silhouettes(model, X, most=50).patches) == 50
+
+
+# ------------------------------------------------------------------------------------------------- naive Bayes
+COUNTS = X.round().astype(int)
+DENSITIES = {
+    "Gaussian, ours": (certifit.GaussianNB(), X),
+    "Gaussian, theirs": (naive_bayes.GaussianNB(), X),
+    "categories, ours": (certifit.CategoricalNB(), COUNTS),
+    "categories, theirs": (naive_bayes.CategoricalNB(), COUNTS),
+    "yes and no, ours": (certifit.BernoulliNB(binarize=3.0), X),
+    "yes and no, theirs": (naive_bayes.BernoulliNB(binarize=3.0), X),
+    "families": (certifit.NaiveBayes(["gaussian", "gamma", "poisson", "poisson"]), COUNTS),
+}
+
+
+@pytest.mark.parametrize("case", DENSITIES)
+def test_densities_sum_to_priors_and_to_the_posterior(case):
+    """Fitted to this column alone, a model's own predict_proba is the posterior that is drawn."""
+    model, table = DENSITIES[case]
+    densities, posterior = plot_class_densities(model.fit(table, NAMES), table, NAMES, 2)
+    name = table.columns[2]
+    assert posterior.get_xlabel() == name
+    alone = clone(model).set_params(family="poisson") if case == "families" else clone(model)
+    points = densities.lines[0].get_xdata()
+    asked = 4.0 * points if "yes" in case else points  # above or below what counts as yes
+    with names_unsaid():
+        expected = alone.fit(table[[name]], NAMES).predict_proba(asked[:, None])
+    rates = table[name].groupby(NAMES).mean()
+    for c, (above, below) in enumerate(zip(densities.lines, posterior.lines, strict=True)):
+        np.testing.assert_allclose(below.get_ydata(), expected[:, c], atol=1e-6)
+        if case == "families":
+            np.testing.assert_allclose(above.get_ydata(), poisson.pmf(points, rates.iloc[c]) / 3)
+        else:
+            steps = np.gradient(points) if "Gaussian" in case else np.ones(len(points))
+            assert above.get_ydata() @ steps == pytest.approx(1 / 3, abs=0.01)
+    areas = [patch.get_data() for patch in densities.patches]
+    assert [np.sum(area.values * np.diff(area.edges)) for area in areas] == pytest.approx([1 / 3] * 3)
 
 
 # ------------------------------------------------------------------------------------------------- colours

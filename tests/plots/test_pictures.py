@@ -11,6 +11,7 @@ import pytest
 from sklearn import (
     cluster,
     decomposition,
+    ensemble,
     feature_selection,
     linear_model,
     mixture,
@@ -33,6 +34,7 @@ from certifit.registry import PICTURES
 X, y = load_iris(return_X_y=True, as_frame=True)
 NAMES = load_iris().target_names[y]
 TWO = X.iloc[:, 2:]
+COUNTS = X.round().astype(int)
 NUMBERS = X.iloc[:, 0].to_numpy()
 BIMODAL = Mixture([0.4, 0.6], [Gaussian(-3.0, 1.0), Gaussian(3.0, 1.0)])
 IMAGES = np.random.default_rng(0).uniform(size=(10, 4))
@@ -45,6 +47,11 @@ def convolutional():
     return certifit.ConvNetClassifier([("conv", 3, 2), "relu"], max_iter=1, random_state=0).fit(
         images, np.arange(30) % 3
     )
+
+
+def boosted(library):
+    """Three stages of AdaBoost, of one library or another."""
+    return library.AdaBoostClassifier(n_estimators=3, random_state=0).fit(X, y > 1)
 
 
 # A name, how it is drawn, and on how many axes.
@@ -64,6 +71,8 @@ CASES = {
         ),
         1,
     ),
+    "boosting bound, ours": (lambda **on: plots.plot_boosting_bound(boosted(certifit), X, y > 1, **on), 1),
+    "boosting bound, theirs": (lambda **on: plots.plot_boosting_bound(boosted(ensemble), X, y > 1, **on), 1),
     "boundary, ours": (lambda **on: plots.plot_boundary(certifit.GaussianNB().fit(X, NAMES), X, NAMES, **on), 1),
     "boundary, theirs": (
         lambda **on: plots.plot_boundary(linear_model.LogisticRegression(max_iter=500).fit(X, NAMES), X, **on),
@@ -76,6 +85,21 @@ CASES = {
     "boundary of clusters": (
         lambda **on: plots.plot_boundary(cluster.KMeans(3, random_state=0).fit(TWO), TWO, NAMES, **on),
         1,
+    ),
+    "cells, ours": (lambda **on: plots.plot_cells(certifit.KMeans(3, random_state=0).fit(X), X, **on), 1),
+    "cells of a pipeline, theirs": (
+        lambda **on: plots.plot_cells(
+            make_pipeline(StandardScaler(), cluster.KMeans(3, n_init=1, random_state=0)).fit(TWO), TWO, **on
+        ),
+        1,
+    ),
+    "class densities, ours": (
+        lambda **on: plots.plot_class_densities(certifit.GaussianNB().fit(X, NAMES), X, NAMES, 3, **on),
+        2,
+    ),
+    "class densities, theirs": (
+        lambda **on: plots.plot_class_densities(naive_bayes.CategoricalNB().fit(COUNTS, y), COUNTS, y, 1, **on),
+        2,
     ),
     "cluster choice": (
         lambda **on: plots.plot_cluster_choice(
@@ -93,6 +117,7 @@ CASES = {
     "confusion, theirs": (lambda **on: plots.plot_confusion(svm.SVC().fit(X, NAMES), X, NAMES, **on), 1),
     "confusion of counts": (lambda **on: plots.plot_confusion([[9, 1], [2, 8]], **on), 1),
     "convergence": (lambda **on: plots.plot_convergence(certifit.LinearSVC().fit(X, y), **on), 1),
+    "coverage": (lambda **on: plots.plot_coverage({"a": [[0, 2], [2, 3]], "b": [[0, 2]]}, 1.0, **on), 1),
     "directions": (lambda **on: plots.plot_directions(BIMODAL, Gaussian, **on), 1),
     "directions of counts": (
         lambda **on: plots.plot_directions(Mixture([0.5, 0.5], [Poisson(2.0), Poisson(9.0)]), Poisson, **on),
@@ -103,6 +128,19 @@ CASES = {
         4,
     ),
     "EM trace": (lambda **on: plots.plot_em_trace(certifit.GaussianMixture(3, random_state=0).fit(TWO), **on), 2),
+    "error correlations": (
+        lambda **on: plots.plot_error_correlations(
+            {
+                "ours": certifit.RandomForestRegressor(3, random_state=0).fit(X, NUMBERS),
+                "theirs": ensemble.BaggingRegressor(n_estimators=3, max_features=2, random_state=0).fit(X, NUMBERS),
+            },
+            X,
+            NUMBERS,
+            **on,
+        ),
+        1,
+    ),
+    "estimates": (lambda **on: plots.plot_estimates({"a": [1.0, 2.0], "b": NUMBERS}, 1.0, **on), 1),
     "filters": (lambda **on: plots.plot_filters(convolutional(), **on), 1),
     "first axes": (
         lambda **on: plots.plot_first_axes(
@@ -110,7 +148,21 @@ CASES = {
         ),
         1,
     ),
+    "GLM, ours": (
+        lambda **on: plots.plot_glm(
+            certifit.LinearRegression().fit(X.iloc[:, 1:], NUMBERS), X.iloc[:, 1:], NUMBERS, **on
+        ),
+        2,
+    ),
+    "GLM, theirs": (
+        lambda **on: plots.plot_glm(
+            linear_model.GammaRegressor().fit(TWO, NUMBERS), TWO, NUMBERS, "petal width (cm)", **on
+        ),
+        2,
+    ),
     "images": (lambda **on: plots.plot_images(IMAGES, (2, 2), **on), 1),
+    "KL terms": (lambda **on: plots.plot_kl_terms([0.5, 0.5, 0.0], [0.5, 0.0, 0.5], list("abc"), **on), 1),
+    "KL terms of counts": (lambda **on: plots.plot_kl_terms(Binomial(0.3, 20), Poisson(6.0), **on), 1),
     "L1 path": (
         lambda **on: plots.plot_l1_path(certifit.L1Selector("squared", alphas=4).fit(X, NUMBERS), **on),
         1,
@@ -119,10 +171,15 @@ CASES = {
         lambda **on: plots.plot_learning_curves(plots.learning_curves(X, y, [20, 60], repeats=2), **on),
         1,
     ),
+    "log-normaliser": (lambda **on: plots.plot_log_normaliser(Poisson(3.0), **on), 1),
     "losses": (plots.plot_losses, 1),
     "machine, ours": (lambda **on: plots.plot_machine(certifit.SVC().fit(TWO, NAMES), TWO, NAMES, **on), 1),
     "machine, theirs": (lambda **on: plots.plot_machine(svm.SVC().fit(TWO, NAMES), TWO, NAMES, **on), 1),
     "machine of numbers": (lambda **on: plots.plot_machine(svm.SVR().fit(TWO, NUMBERS), TWO, NUMBERS, **on), 1),
+    "margins": (
+        lambda **on: plots.plot_margins({"ours": boosted(certifit), "theirs": boosted(ensemble)}, X, y > 1, **on),
+        1,
+    ),
     "mistakes, ours": (
         lambda **on: plots.plot_mistakes(certifit.GaussianNB().fit(IMAGES, WRONG), IMAGES, WRONG[::-1], **on),
         1,
@@ -145,10 +202,14 @@ CASES = {
         ),
         2,
     ),
+    "pmf and density": (lambda **on: plots.plot_pmf_and_density(Binomial(0.3, 20), Gaussian(6.0, 4.2), **on), 1),
     "projection path": (
         lambda **on: plots.plot_projection_path(minimise_kl(Binomial(0.3, 20), Gaussian, method="gradient"), **on),
         1,
     ),
+    "quadratic form": (lambda **on: plots.plot_quadratic_form([[2.0, 1.0], [1.0, 2.0]], **on), 1),
+    "quadratic form, indefinite": (lambda **on: plots.plot_quadratic_form([[1.0, 2.0], [2.0, 1.0]], **on), 1),
+    "quadratic form, flat": (lambda **on: plots.plot_quadratic_form([[0.0, 0.0], [0.0, 0.0]], **on), 1),
     "rate and distortion": (
         lambda **on: plots.plot_rate_distortion(
             plots.rate_distortion([certifit.PCA(k).fit(X) for k in (1, 2)], X), **on
@@ -158,6 +219,7 @@ CASES = {
     "scores, ours": (lambda **on: plots.plot_scores(certifit.SelectFeatures("anova", k=2).fit(X, y), **on), 1),
     "scores, theirs": (lambda **on: plots.plot_scores(feature_selection.SelectKBest(k=2).fit(X, y), **on), 1),
     "scree, ours": (lambda **on: plots.plot_scree(certifit.PCA(2).fit(X), **on), 1),
+    "scree with noise": (lambda **on: plots.plot_scree(certifit.ProbabilisticPCA(2).fit(X), **on), 1),
     "scree, theirs": (lambda **on: plots.plot_scree(decomposition.PCA(2).fit(X), **on), 1),
     "search, ours": (
         lambda **on: plots.plot_search(
@@ -179,6 +241,13 @@ CASES = {
         lambda **on: plots.plot_shape_functions(certifit.AdditiveClassifier(alpha=0.01).fit(X, y > 0), most=2, **on),
         2,
     ),
+    "silhouettes, ours": (lambda **on: plots.plot_silhouettes(certifit.KMeans(3, random_state=0).fit(X), X, **on), 1),
+    "silhouettes, theirs": (
+        lambda **on: plots.plot_silhouettes(
+            make_pipeline(StandardScaler(), cluster.AgglomerativeClustering(3)).fit(X), X, **on
+        ),
+        1,
+    ),
     "slope sizes, ours": (
         lambda **on: plots.plot_slope_sizes(
             {"ours": certifit.MLPClassifier((3,), max_iter=1, random_state=0).fit(X, y)}, X, y, **on
@@ -192,6 +261,12 @@ CASES = {
             NUMBERS,
             **on,
         ),
+        1,
+    ),
+    "two views, ours": (lambda **on: plots.plot_two_views(certifit.two_views(TWO, 1), TWO, **on), 1),
+    "two views, theirs": (lambda **on: plots.plot_two_views(decomposition.PCA(1).fit(TWO), TWO, **on), 1),
+    "two views and numbers": (
+        lambda **on: plots.plot_two_views(certifit.PCA(1).fit(TWO), TWO, NUMBERS, **on),
         1,
     ),
     "split": (lambda **on: plots.plot_split(certifit.RobustPCA().fit(IMAGES), IMAGES, (2, 2), **on), 1),
@@ -271,12 +346,35 @@ REFUSED = {
     ),
     "columns that are not there": lambda: plots.plot_boundary(certifit.GaussianNB().fit(X, y), X, y, ("petal", 1)),
     "too many classes": lambda: plots.plot_components(certifit.PCA(2).fit(X), X, [str(i) for i in range(150)]),
+    "a column that is not modelled": lambda: plots.plot_class_densities(
+        naive_bayes.MultinomialNB().fit(X, y), X, y, "petal width (cm)"
+    ),
+    "cells without centres": lambda: plots.plot_cells(mixture.GaussianMixture(2, random_state=0).fit(X), X),
+    "cells of other columns": lambda: plots.plot_cells(certifit.KMeans(2, random_state=0).fit(TWO), X),
+    "densities of other columns": lambda: plots.plot_class_densities(certifit.GaussianNB().fit(TWO, y), X, y),
+    "one silhouette": lambda: plots.plot_silhouettes(certifit.KMeans(1).fit(X), X),
     "a regressor's confusion": lambda: plots.plot_confusion(linear_model.Ridge().fit(X, y), X, y),
+    "margins of three classes": lambda: plots.plot_margins({"m": certifit.AdaBoostClassifier().fit(X, y)}, X, y),
+    "members of a classifier": lambda: plots.plot_error_correlations(
+        {"m": ensemble.RandomForestClassifier(2).fit(X, y)}, X, y
+    ),
+    "intervals without an end": lambda: plots.plot_coverage({"m": [[0.0, np.inf]]}, 1.0),
     "a model alone": lambda: plots.plot_confusion(certifit.GaussianNB().fit(X, y)),
     "counts with X": lambda: plots.plot_confusion([[1, 2], [3, 4]], ["no", "yes"]),
     "a discrete p": lambda: plots.plot_directions(Binomial(0.3, 20), Gaussian),
     "a member for a family": lambda: plots.plot_directions(BIMODAL, Gaussian(0.0, 1.0)),
     "a kernel machine's coefficients": lambda: plots.plot_coefficients(svm.SVC().fit(X, y)),
+    "the terms of densities": lambda: plots.plot_kl_terms(Gaussian(0.0, 1.0), Gaussian(1.0, 1.0)),
+    "entries without names": lambda: plots.plot_kl_terms([0.5, 0.5], [0.25, 0.75], ["a"]),
+    "a density for a pmf": lambda: plots.plot_pmf_and_density(Gaussian(0.0, 1.0)),
+    "a pmf for a density": lambda: plots.plot_pmf_and_density(Binomial(0.3, 20), Poisson(6.0)),
+    "no estimates": lambda: plots.plot_estimates({"n = 2": []}, 1.0),
+    "two natural parameters": lambda: plots.plot_log_normaliser(Gaussian(0.0, 1.0)),
+    "a form of three numbers": lambda: plots.plot_quadratic_form(np.eye(3)),
+    "a line among four columns": lambda: plots.plot_two_views(certifit.PCA(1).fit(X), X),
+    "axes of other columns": lambda: plots.plot_two_views(certifit.PCA(1).fit(X), TWO),
+    "a GLM of other columns": lambda: plots.plot_glm(certifit.Ridge().fit(X, y), TWO, y),
+    "a classifier as a GLM": lambda: plots.plot_glm(svm.LinearSVC().fit(X, y), X, y),
     "names that do not fit": lambda: plots.plot_coefficients([1.0, 2.0], ["a"]),
     "no history": lambda: plots.plot_convergence(linear_model.LogisticRegression(max_iter=500).fit(X, y)),
     "EM of another library": lambda: plots.plot_em_steps(mixture.GaussianMixture(2), TWO),

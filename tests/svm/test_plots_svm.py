@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from certifit import SVC, DataError, LinearSVC
+from certifit import SVC, SVR, DataError, LinearSVC
 from certifit.plots import plot_convergence, plot_machine
 
 IRIS = load_iris()
@@ -15,16 +15,28 @@ NAMED = pd.DataFrame(X, columns=["sepal $width$", "petal"])
 
 
 def rings(ax):
-    """The circled rows of each kind, by the words in the legend."""
-    found = {c.get_label(): c.get_offsets() for c in ax.collections if "margin (" in str(c.get_label())}
+    """The marked rows of each kind, by the words in the legend."""
+    found = {c.get_label(): c.get_offsets() for c in ax.collections if str(c.get_label()).endswith(")")}
     return {label.rsplit(" ", 1)[0]: np.asarray(points) for label, points in found.items()}
 
 
-def test_support_vectors_are_circled_by_kind():
+def test_support_vectors_are_marked_by_kind():
     model = SVC(C=0.5).fit(X[TWO], NAMES[TWO])
     found = rings(plot_machine(model, X[TWO], NAMES[TWO]))
-    for words, kind in (("on the margin", "margin"), ("beyond the margin", "non-margin")):
-        np.testing.assert_array_equal(found[words], X[TWO][model.support_kinds_ == kind])
+    beyond, right = model.support_kinds_ == "non-margin", model.predict(X[TWO]) == NAMES[TWO]
+    kinds = {"on the margin": model.support_kinds_ == "margin", "inside the margin": beyond & right}
+    for words, rows in (kinds | {"misclassified": ~right}).items():
+        np.testing.assert_array_equal(found.pop(words), X[TWO][rows])
+    assert not found
+    # For two classes a wrong row is always at its bound, since its margin is below 1.
+    assert (beyond | right).all()
+
+
+def test_rows_of_a_tube_are_marked_by_kind():
+    model = SVR(C=0.5).fit(X, IRIS.data[:, 0])
+    found = rings(plot_machine(model, X, IRIS.data[:, 0]))
+    for words, kind in (("on the edge of the tube", "margin"), ("outside the tube", "non-margin")):
+        np.testing.assert_array_equal(found[words], X[model.support_kinds_ == kind])
 
 
 def test_the_lines_are_where_the_machine_decides():
@@ -42,7 +54,8 @@ def test_of_several_machines_a_row_shows_what_it_is_at_most():
     assert model.support_kinds_.shape == (150, 3)
     found = rings(plot_machine(model, X, NAMES))
     beyond = (model.support_kinds_ == "non-margin").any(axis=1)
-    np.testing.assert_array_equal(found["beyond the margin"], X[beyond])
+    assert len(found["inside the margin"]) + len(found["misclassified"]) == beyond.sum()
+    np.testing.assert_array_equal(found["misclassified"], X[model.predict(X) != NAMES])
     circled = sum(len(points) for points in found.values())
     assert circled == len(model.support_)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def load_foreign(path: Path, unsafe_pickle: bool) -> Any:
             )
         import joblib
 
-        return joblib.load(path)
+        return _loaded(path, "a pickle of a model", joblib.load)
     if kind == ".onnx":
         from certifit.store.onnx_reader import load_onnx
 
@@ -39,7 +40,23 @@ def load_foreign(path: Path, unsafe_pickle: bool) -> Any:
         raise DataError(
             got=f"{str(path)!r}, and no package skops to read it", wanted="skops", fix="pip install skops"
         ) from None
-    return io.load(path, trusted=[])
+    untrusted = _loaded(path, "a skops file", lambda file: io.get_untrusted_types(file=file))
+    if untrusted:
+        raise DataError(
+            got=f"{str(path)!r}, whose objects are not scikit-learn's alone: {', '.join(untrusted[:3])}",
+            wanted="a model made of scikit-learn's and NumPy's classes: nothing else is loaded from a file",
+        )
+    return _loaded(path, "a skops file", lambda file: io.load(file, trusted=[]))
+
+
+def _loaded(path: Path, wanted: str, load: Callable[[Path], Any]) -> Any:
+    """What another library reads from a file; whatever it says of a broken one, in a sentence."""
+    try:
+        return load(path)
+    except Exception as error:
+        raise DataError(
+            got=f"{str(path)!r}, which cannot be read ({type(error).__name__}: {error})", wanted=wanted
+        ) from error
 
 
 def foreign_data(model: Any, table: TableFiles, target: str | None) -> tuple[Any, Any]:

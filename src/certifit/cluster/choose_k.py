@@ -150,15 +150,21 @@ def _sample(rows: Rows, most: int, rng: np.random.RandomState) -> ArrayRows:
 
 
 def _silhouette(rows: ArrayRows, C: Array) -> float:
-    """Return the mean of (b - a) / max(a, b).
+    """Return the mean silhouette of the rows, each in the cluster of its nearest centre."""
+    values = silhouettes(rows.X, cdist(rows.X, C).argmin(axis=1), rows.w)
+    return float(rows.w @ values / rows.w.sum())
+
+
+def silhouettes(X: Array, labels: Array, w: Array) -> Array:
+    """Return (b - a) / max(a, b) of each row (n,); NaN with one cluster, or as many clusters as rows.
 
     For each row, a is the mean distance to its own cluster's other rows, b that to the next cluster's rows.
+    Reference: Rousseeuw, Silhouettes (Journal of Computational and Applied Mathematics, 1987).
     """
-    X, w = rows.X, rows.w
-    labels = np.unique(cdist(X, C).argmin(axis=1), return_inverse=True)[1]
+    labels = np.unique(labels, return_inverse=True)[1]
     member = (labels[:, None] == np.arange(labels.max() + 1)) * w[:, None]
     if not 1 < member.shape[1] < len(w):
-        return np.nan
+        return np.full(len(w), np.nan)
     every = np.arange(len(w))
     total = cdist(X, X) @ member
     others = member.sum(axis=0)[labels] - w
@@ -167,8 +173,7 @@ def _silhouette(rows: ArrayRows, C: Array) -> float:
     mean[every, labels] = np.inf
     b = mean.min(axis=1)
     largest = np.maximum(a, b)
-    value = np.where((others > 0) & (largest > 0), (b - a) / np.where(largest > 0, largest, 1.0), 0.0)
-    return float(w @ value / w.sum())
+    return np.where((others > 0) & (largest > 0), (b - a) / np.where(largest > 0, largest, 1.0), 0.0)
 
 
 def _gaps(rows: ArrayRows, numbers: list[int], references: int, rng: np.random.RandomState) -> tuple[Array, Array]:

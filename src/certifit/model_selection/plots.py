@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from certifit.plots.style import BLUE, COLOURS, GREY, label_axes, new_axes, plain, shorten, tidy
+from certifit.exceptions import DataError
+from certifit.plots.style import BLUE, COLOURS, GREY, RED, ink, label_axes, new_axes, plain, shorten, tidy
+from certifit.rows import Array
 
 
 def plot_intervals(found: Any, ax: Axes | None = None) -> Axes:
@@ -149,3 +152,98 @@ def plot_penalty_range(found: Any, ax: Axes | None = None) -> Axes:
     ax.legend(frameon=False)
     tidy(ax)
     return ax
+
+
+def plot_estimates(
+    estimates: Mapping[str, Any], truth: float, xlabel: str = "estimate", ax: Axes | None = None
+) -> Axes:  # fmt: skip
+    """Draw what several ways of estimating one number said on many samples, beside the number itself.
+
+    A dot is one sample's estimate; the bar is their mean: its distance from the line is the bias, the spread of the
+    dots the variance.
+
+    Parameters
+    ----------
+    estimates : mapping of titles to (repeats,) numbers
+    truth : float, what is estimated
+    xlabel : str, the axis's words
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> ax = plot_estimates({"mean of 2": [1.5, 0.5, 1.0], "mean of 9": [0.9, 1.1, 1.0]}, 1.0)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['mean of 2', 'mean of 9']
+    """
+    rows = {title: _numbers(title, values, 1) for title, values in estimates.items()}
+    if not rows:
+        raise DataError(got="no estimates", wanted="some for each title")
+    ax = new_axes(ax, 6.0, 0.9 + 0.55 * len(rows))
+    ax.axvline(truth, color=ink(), linewidth=1)
+    for place, values in enumerate(rows.values()):
+        # Dots are spread over the height of a line, in their order, so that they do not hide each other.
+        heights = place + np.linspace(-0.28, 0.28, len(values))
+        ax.plot(values, heights, ".", color=BLUE, alpha=0.7, markeredgewidth=0)
+        ax.plot([values.mean()] * 2, [place - 0.38, place + 0.38], color=RED, linewidth=2.5)
+    ax.set_yticks(range(len(rows)), [shorten(title) for title in rows])
+    plain(*ax.get_yticklabels())
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    label_axes(ax, f"{shorten(xlabel)} (line: truth; bars: means)", "")
+    tidy(ax)
+    return ax
+
+
+def plot_coverage(intervals: Mapping[str, Any], truth: Any, ax: Axes | None = None) -> Axes:
+    """Draw many intervals for one number after another, and in another colour those that do not hold it.
+
+    Parameters
+    ----------
+    intervals : mapping of titles to (repeats, 2) lower and upper ends
+    truth : float, or (repeats,), what each interval should hold: intervals are drawn as distances from it
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> ax = plot_coverage({"wide": [[0, 2], [0.5, 3]], "narrow": [[0.9, 1.1], [1.1, 1.2]]}, 1.0)
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['wide: 100 %\\nhold it', 'narrow: 50 %\\nhold it']
+    """
+    rows = {title: _numbers(title, ends, 2) for title, ends in intervals.items()}
+    if not rows:
+        raise DataError(got="no intervals", wanted="some for each title")
+    ax = new_axes(ax, 6.0, 3.6)
+    ax.axhline(0, color=ink(), linewidth=1)
+    labels = []
+    for place, (title, ends) in enumerate(rows.items()):
+        away = ends - np.broadcast_to(np.asarray(truth, dtype=np.float64), len(ends))[:, None]
+        held = (away[:, 0] <= 0) & (away[:, 1] >= 0)
+        at = place + np.linspace(-0.42, 0.42, len(ends))
+        for which, colour in ((held, BLUE), (~held, RED)):
+            ax.vlines(at[which], away[which, 0], away[which, 1], color=colour, linewidth=min(2.0, 60 / len(ends)))
+        labels.append(f"{shorten(title)}: {100 * held.mean():.0f} %\nhold it")
+    ax.set_xticks(range(len(rows)), labels)
+    plain(*ax.get_xticklabels())
+    ax.set_xlim(-0.5, len(rows) - 0.5)
+    label_axes(ax, "", "interval, from the truth")
+    tidy(ax)
+    return ax
+
+
+def _numbers(title: str, values: Any, width: int) -> Array:
+    """Finite numbers (repeats,), or (repeats, 2) where two are wanted."""
+    found = np.asarray(values, dtype=np.float64)
+    fits = found.ndim == width and found.size > 0 and (width == 1 or found.shape[1] == width)
+    if not fits or not np.isfinite(found).all():
+        shape = "(repeats,)" if width == 1 else "(repeats, 2)"
+        raise DataError(got=f"{shorten(title)!r} of shape {found.shape}", wanted=f"finite numbers of shape {shape}")
+    return found

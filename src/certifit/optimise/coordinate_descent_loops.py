@@ -49,8 +49,8 @@ def shrink_quadratic(H, q, lam, x, tol, max_sweeps):
 @twin_of(shrink_quadratic)
 def _shrink_quadratic_by_rows(H, q, lam, x, tol, max_sweeps):
     r, curvatures, bounds = q.copy(), H.diagonal().tolist(), lam.tolist()
-    for j in np.flatnonzero(x):
-        r += H[j] * x[j]
+    for k in np.flatnonzero(x):
+        r += H[k] * x[k]
     full = True
     for sweep in range(max_sweeps):
         largest = 0.0

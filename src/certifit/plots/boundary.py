@@ -12,7 +12,7 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 
 from certifit.exceptions import DataError
-from certifit.plots.fitted_models import ask, check_drawable
+from certifit.plots.fitted_models import ask, check_drawable, last_step
 from certifit.plots.points import (
     colour_values,
     distinct_labels,
@@ -106,6 +106,8 @@ def plot_boundary(
     y = colour_values(y, table.n_rows)
     plane = make_plane(table, features)
     predicted = plane.ask(model, "predict")
+    if predicted.ndim == 3 and predicted.shape[2] == 1:
+        predicted = predicted[:, :, 0]
     if predicted.ndim != 2:
         raise DataError(
             got=f"predictions of {predicted.shape[-1]} numbers for each row", wanted="a label or number for each row"
@@ -178,13 +180,16 @@ def draw_regions(ax: Axes, plane: DrawnPlane, model: Any, predicted: Array, y: A
 def _class_leads(plane: DrawnPlane, model: Any, codes: Array, k: int) -> Array:
     """Return by how much each class leads the best other one (g, g, k): positive where it is predicted.
 
-    Scores give smooth lines. They are used where they say what `predict` says, which a model with a threshold or with
-    votes need not do; elsewhere a class leads by one where it is predicted.
+    Scores give smooth lines, and so do squared distances from the centres of clusters. They are used where they say
+    what `predict` says, which a model with a threshold or with votes need not do; elsewhere a class leads by one
+    where it is predicted.
     """
-    for method in ("decision_function", "predict_proba"):
+    centred = hasattr(last_step(model), "cluster_centers_")
+    for method in ("transform",) if centred else ("decision_function", "predict_proba"):
         if k < 2 or not hasattr(model, method):
             continue
         scores = plane.ask(model, method).astype(np.float64)
+        scores = -(scores**2) if centred else scores
         if scores.ndim == 2:
             scores = np.stack([-scores, scores], axis=-1)
         if scores.shape[-1] != k:

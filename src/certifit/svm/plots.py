@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from sklearn.base import is_regressor
 
 from certifit.exceptions import DataError
 from certifit.plots.boundary import DrawnPlane, draw_regions, draw_surface, frame_plane, make_plane
-from certifit.plots.fitted_models import check_drawable, last_step
+from certifit.plots.fitted_models import ask, check_drawable, last_step
 from certifit.plots.points import colour_values, predicts_numbers
 from certifit.plots.style import GREY, ink, legend_above, legend_beside, new_axes
 from certifit.plots.tables import view_table
@@ -20,9 +21,11 @@ from certifit.rows import Array
 def plot_machine(model: Any, X: Any, y: Any, features: Sequence[int | str] = (0, 1), ax: Axes | None = None) -> Axes:
     """Draw the region of each class in the plane of two columns; with two classes also its margins, f = ±1.
 
-    Rows are drawn in the colour of their class y. Support vectors are circled: those on the margin with a solid line,
-    those beyond it with a dotted one. Where there are several machines, a row counts as beyond the margin if it is
-    for any of them, else as on the margin if it is for any. scikit-learn's machines do not tell the two kinds apart.
+    Rows are drawn in the colour of their class y. Support vectors are marked by their kind: on the margin (0 < α < C)
+    with a ring, inside it (α = C) with a dotted one, misclassified (α = C too) with a square. Where there are several
+    machines, a row counts as beyond the margin if it is for any of them, and as misclassified if all of them together
+    are wrong. A regression has rows on the edge of its tube and outside it. scikit-learn's machines do not tell kinds
+    apart.
 
     Parameters
     ----------
@@ -51,7 +54,9 @@ def plot_machine(model: Any, X: Any, y: Any, features: Sequence[int | str] = (0,
     check_drawable(model, "a fitted model with predict", "predict")
     table, y = view_table(X, y)
     y = colour_values(y, table.n_rows)
-    circled = support_vector_kinds(last_step(model), table.n_rows)
+    marked = support_vector_kinds(last_step(model), table.n_rows)
+    if "beyond the margin" in marked and hasattr(model, "classes_"):
+        marked = _split_by_prediction(marked, ask(model, "predict", table.source), y)
     plane = make_plane(table, features)
     predicted = plane.ask(model, "predict")
     numbers = predicts_numbers(model, predicted.ravel())
@@ -61,19 +66,20 @@ def plot_machine(model: Any, X: Any, y: Any, features: Sequence[int | str] = (0,
     else:
         draw_regions(ax, plane, model, predicted, y)
         _draw_margins(ax, plane, model)
-    for words, rows in circled.items():
+    for words, rows in marked.items():
         ax.scatter(
             plane.Z[rows, 0],
             plane.Z[rows, 1],
             s=90,
+            marker="s" if words == "misclassified" else "o",
             facecolors="none",
             edgecolors=ink(),
             linewidths=1.1,
-            linestyles=":" if words.startswith("beyond") else "-",
+            linestyles=":" if words in ("inside the margin", "beyond the margin", "outside the tube") else "-",
             label=f"{words} ({len(rows)})",
             zorder=4,
         )
-    if circled:
+    if marked:
         (legend_above if numbers else legend_beside)(ax)
     frame_plane(ax, plane)
     return ax
@@ -91,7 +97,21 @@ def support_vector_kinds(model: Any, n: int) -> dict[str, Array]:
     _check_rows(n, len(found))
     words = np.reshape(found, (n, -1))
     beyond, on = (words == "non-margin").any(axis=1), (words == "margin").any(axis=1)
-    kinds = {"on the margin": np.flatnonzero(on & ~beyond), "beyond the margin": np.flatnonzero(beyond)}
+    names = (
+        ("on the edge of the tube", "outside the tube")
+        if is_regressor(model)
+        else ("on the margin", "beyond the margin")
+    )
+    kinds = zip(names, (np.flatnonzero(on & ~beyond), np.flatnonzero(beyond)), strict=True)
+    return {kind: rows for kind, rows in kinds if len(rows)}
+
+
+def _split_by_prediction(marked: dict[str, Array], predicted: Array, y: Array) -> dict[str, Array]:
+    """Return the kinds with rows beyond the margin split into those inside it and those that are misclassified."""
+    beyond = marked["beyond the margin"]
+    wrong = predicted.astype(object)[beyond] != np.asarray(y).astype(object)[beyond]
+    split = {"inside the margin": beyond[~wrong], "misclassified": beyond[wrong]}
+    kinds = {kind: rows for kind, rows in marked.items() if kind != "beyond the margin"} | split
     return {kind: rows for kind, rows in kinds.items() if len(rows)}
 
 

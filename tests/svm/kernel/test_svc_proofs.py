@@ -271,3 +271,14 @@ def test_gamma_is_held_to_its_last_digits():
     assert certifit_audit(model, X, y).holds
     model.gamma_ = float(np.float32(model.gamma_))
     assert not certifit_audit(model, X, y).holds
+
+
+def test_a_row_without_weight_moves_neither_the_fit_nor_its_audit():
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(30, 2)), np.arange(30) % 2, np.ones(30)
+    X[0], w[0] = 1e9, 0.0
+    model = SVC(C=100.0, kernel="linear").fit(X, y, sample_weight=w)
+    again = certifit_audit(model, X, y, sample_weight=w)
+    assert again.holds
+    alone = SVC(C=100.0, kernel="linear").fit(X[1:], y[1:])
+    assert again.objective == pytest.approx(alone.certificate_.objective, rel=1e-9)

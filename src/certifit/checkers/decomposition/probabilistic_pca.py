@@ -152,7 +152,7 @@ def _optimal(model: PPCAModel, tol: float, values: Array, trace: float, inner: A
     """Write the certificate; `values` are the covariance's eigenvalues, ascending, and `inner` is Wᵀ S W."""
     d, k = len(m), len(model.components)
     objective = _objective(model, trace, inner, m - model.mean) if model.noise > 0 else np.inf
-    kept, rest = np.maximum(values[d - k :], 0.0), float(np.maximum(values[: d - k], 0.0).mean())
+    kept, rest = np.maximum(values[d - k :], 0.0), np.maximum(values[: d - k], 0.0).mean()
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 0.5 * (d * (LOG_2PI + 1) + float(np.abs(np.log(kept)).sum() + (d - k) * abs(np.log(rest))))
         best = 0.5 * (d * (LOG_2PI + 1) + float(np.log(kept).sum()) + (d - k) * np.log(rest))

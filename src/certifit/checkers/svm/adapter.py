@@ -315,7 +315,8 @@ def _kernel_problem(fitted: FittedSvm, tuning: SvmAuditTuning) -> tuple[KernelPr
         return KernelProblem(numbered, GivenKernel(G), True, "projected: eigenvalues below 0 became 0"), checks
     balanced = not isinstance(fitted.machines[0], one_class.OneClassMachine)  # coefficients of sum 0
     if isinstance(plain, PlainLinear) and balanced and not sparse.issparse(X):
-        return KernelProblem(X, PlainLinear(dense(X).mean(axis=0)), True, PROVED), checks
+        middle = dense(X[box > 0]).mean(axis=0)  # a row without weight may lie anywhere
+        return KernelProblem(X, PlainLinear(middle), True, PROVED), checks
     proved, why = (True, PROVED) if plain.valid else semidefinite_on(plain, table, box > 0, tuning.gram)
     return KernelProblem(table, plain, proved, why), checks
 

@@ -77,7 +77,7 @@ class TwoViews:
     def table(self) -> list[tuple[str, ...]]:
         """Return the headings, then a line for each M with the share of the variance that is kept."""
         total = float(self.eigenvalues.sum()) or 1.0
-        kept = [f"{100 * (1 - left / total):.2f} %" for left in self.discarded]
+        kept = [f"{100 * max(1 - left / total, 0.0):.2f} %" for left in self.discarded]
         V, values = (["", *self._numbers(a[: len(self.variances)])] for a in (self.variances, self.eigenvalues))
         M = map(str, range(len(self.errors)))
         columns = zip(M, V, values, self._numbers(self.errors), self._numbers(self.discarded), kept, strict=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from certifit.ensemble.boosting.boosted_trees import FinishedTree
 from certifit.ensemble.boosting.stagewise import GrownTree, TreeRequest
 from certifit.rows import Array
+from certifit.rows.kept_passes import kept, passes_are_kept
 from certifit.tree.binned.bins import ColumnBins
 from certifit.tree.binned.growth import BinnedGrower, BinnedLimits, BinnedTuning, packed_scale
-from certifit.tree.binned.growth_loops import GrowingTree
 
 
 class BinnedTrees:
@@ -32,19 +33,48 @@ class BinnedTrees:
 
     def grow(self, wanted: TreeRequest) -> GrownTree:
         """The best tree that histograms find; the next one overwrites its rows."""
+        if passes_are_kept():
+            found = kept(("tree", wanted.seed), partial(self._grown, wanted))
+            rows, runs = self._rows_of(found)
+        else:
+            found = self._grown(wanted)
+            rows, runs = self.grower.tree.rows, self.grower.tree.runs
+        leaves = np.flatnonzero(found.nodes["left"] < 0)
+        finish = partial(finished_tree, found, self.bins, leaves)
+        low, high = (found.nodes[end][leaves] for end in ("low", "high"))
+        return GrownTree(rows, runs, leaves, low, high, finish)
+
+    def _grown(self, wanted: TreeRequest) -> BinnedNodes:
         (g, h), sizes, seed = wanted.pairs, wanted.sizes, wanted.seed
         scale = packed_scale(len(g), sizes.slope, sizes.curvature, sizes.constant)
         self.grower.pack(g, h, scale, seed)
         tree = self.grower.grow(scale, seed, sizes.largest)
-        nodes = np.asarray(tree.nodes)[: tree.free[-2]]
-        leaves = np.flatnonzero(nodes["left"] < 0)
-        finish = partial(finished_tree, tree, self.bins, leaves)
-        return GrownTree(tree.rows, tree.runs, leaves, nodes["low"][leaves], nodes["high"][leaves], finish)
+        return BinnedNodes(np.asarray(tree.nodes)[: tree.free[-2]], tree.goes_left[: tree.free[-2]])
+
+    def _rows_of(self, tree: BinnedNodes) -> tuple[Array, Array]:
+        """Row numbers (n,) in the order of their leaves, and where each node's are, of a tree that may be kept."""
+        codes = self.grower.tree.codes.reshape(self.grower.n, -1)
+        left, right, column = (tree.nodes[name].astype(np.int64) for name in ("left", "right", "column"))
+        at, rows = np.zeros(len(codes), np.int64), np.arange(len(codes))
+        while len(rows := rows[left[at[rows]] >= 0]):
+            node = at[rows]
+            at[rows] = np.where(tree.goes_left[node, codes[rows, column[node]]], left[node], right[node])
+        ends = np.cumsum(np.bincount(at, minlength=len(left)))
+        runs = np.zeros((len(left), self.workers.count, 2), np.int64)  # the first thread has all
+        runs[:, 0] = np.stack([np.append(0, ends[:-1]), ends], axis=1)
+        return np.argsort(at, kind="stable").astype(np.int32), runs
 
 
-def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
+class BinnedNodes(NamedTuple):
+    """The nodes of a tree, and where each code goes."""
+
+    nodes: Array  # (m,) NODE
+    goes_left: Array  # (m, 256) uint8
+
+
+def finished_tree(tree: BinnedNodes, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
     """A tree as it has grown, with the values of its leaves."""
-    nodes = np.asarray(tree.nodes)[: tree.free[-2]]
+    nodes = tree.nodes
     inner = nodes["left"] >= 0
     column = np.where(inner, nodes["column"], -1)
     categorical = inner & bins.is_categorical[column]
@@ -56,7 +86,7 @@ def finished_tree(tree: GrowingTree, bins: ColumnBins, leaves: Array, values: Ar
     value[leaves] = values
     return FinishedTree(
         nodes["left"].copy(), nodes["right"].copy(), column, threshold,
-        np.where(inner, nodes["missing_left"], 0).astype(np.uint8), tree.goes_left[: len(nodes)][categorical].copy(),
+        np.where(inner, nodes["missing_left"], 0).astype(np.uint8), tree.goes_left[categorical],
         kinds, nodes["count"].copy(), value, nodes["low"].copy(), nodes["high"].copy(),
-        goes_left=tree.goes_left[: len(nodes)].copy(),
+        goes_left=tree.goes_left.copy(),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from certifit.ensemble.boosting.boosted_trees import FinishedTree
 from certifit.ensemble.boosting.stagewise import GrownTree, TreeRequest
 from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array, Block
+from certifit.rows.kept_passes import kept, passes_are_kept
 from certifit.tree.exact.criteria import AmountCriterion
 from certifit.tree.exact.entries import SplitRules
 from certifit.tree.exact.grown_tree import as_tree, leaves_of_table
@@ -60,7 +61,11 @@ class ExactTrees:
         assert wanted.slopes is not None
         slopes, seed, bag = -wanted.slopes, wanted.seed, wanted.bag
         w = self.w if bag is None else np.where(bag, self.w, 0.0)
-        tree, at = self._grown(slopes[:, None], w, seed, bag)
+        if passes_are_kept():
+            tree = kept(("tree", seed), lambda: self._grown(slopes[:, None], w, seed, bag)[0])
+            at = tree.apply_block(Block(self.X, None, w, 0))
+        else:
+            tree, at = self._grown(slopes[:, None], w, seed, bag)
         leaves = np.flatnonzero(tree.children_left < 0)
         # The rows of a leaf follow each other.
         seen = np.arange(len(at)) if bag is None else np.flatnonzero(bag)
