@@ -10,8 +10,8 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 
 def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text()
-    released = re.findall(r"^## \[(\d[^]]*)\] - (\d{4}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    version, date = released[0]
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    version, date = re.search(r"^## \[(\d[^]]*)\] - (\d{4}-\d\d-\d\d)$", changes, flags=re.MULTILINE).groups()
     assert version == VERSION
     assert f"version: {VERSION}\n" in citation
     assert f"date-released: {date}\n" in citation
