@@ -17,6 +17,7 @@ from benchmarks.adaboost import adaboost_stumps
 from benchmarks.additive import additive_classes
 from benchmarks.boosting import boosting_small, boosting_tall
 from benchmarks.boosting_memory import boosting_memory
+from benchmarks.cold_start import cold_start
 from benchmarks.elastic_path import elastic_path
 from benchmarks.faults import command as faults
 from benchmarks.forest import forest_mnist, forest_tall
@@ -94,6 +95,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "ppca_missing": ("what missing entries cost probabilistic PCA", ppca_missing),
     "small_tables": ("fits and answers of small tables", small_tables),
     "import_time": ("what a user waits for first", import_time),
+    "cold_start": ("first fits of every estimator with nothing compiled", cold_start),
     "boosting_memory": ("histogram boosting larger than memory", boosting_memory),
     "out_of_core": ("larger than memory", out_of_core),
 }

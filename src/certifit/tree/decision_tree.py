@@ -20,7 +20,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.auditing import AuditTuning
+from certifit.checkers.fitted import AuditTuning
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows, tree_targets
 from certifit.checkers.tree.categories import Labels, categorical_columns, encode_labels_of, learn_labels

@@ -17,10 +17,10 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.ensemble.adaboost_adapter import certify_classifier
 from certifit.checkers.ensemble.soft_margin import soft_margin
 from certifit.checkers.ensemble.validation_rows import hold_out
+from certifit.checkers.fitted import AuditTuning
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Attributes, Objective, Setting, certified
 from certifit.core.settings import Settings

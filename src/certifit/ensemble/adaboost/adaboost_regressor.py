@@ -18,9 +18,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.ensemble.boosted_median import certify_regressor
 from certifit.checkers.ensemble.validation_rows import hold_out
+from certifit.checkers.fitted import AuditTuning
 from certifit.core import Attributes, Objective, Setting, certified
 from certifit.core.settings import Settings
 from certifit.ensemble.adaboost.samme import BestStage, BoostedStage, fit_learner, least_weights, make_learner, padded
