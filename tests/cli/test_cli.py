@@ -457,7 +457,7 @@ def test_warm_up_leaves_no_kernel_cold():
         functions = vars(importlib.import_module(module))
         compiled = {name: f for name, f in functions.items() if hasattr(f, "signatures")}
         # What only loops call is compiled into them, and has no signature of its own when they come from the cache.
-        own = {n: f for n, f in compiled.items() if n[0] != "_" and not f.targetoptions.get("no_cpython_wrapper")}
+        own = {n: f for n, f in compiled.items() if n[0] != "_" and not f.options.get("no_cpython_wrapper")}
         cold += [name for name, kernel in own.items() if not kernel.signatures]
         assert compiled or os.environ.get("NUMBA_DISABLE_JIT") == "1"
     assert not cold, " ".join(cold)
@@ -471,7 +471,7 @@ def test_an_interrupt_ends_with_its_own_code(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("certifit.cli.commands.fit.read_table", interrupt)
+    monkeypatch.setattr("certifit.cli.commands.fit.table_to_fit", interrupt)
     result = run("fit", penguins_path(), "--target", "species", code=130)
     assert result.stderr.strip() == "certifit: interrupted"
 

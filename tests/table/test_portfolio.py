@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from certifit import DataError, TableClassifier, TableRegressor, audit, fit, load, save
@@ -71,6 +71,23 @@ def test_r2_is_that_of_all_rows_and_the_baseline_knows_the_mean():
         mean[test] = y[train].mean()
     assert found.winner.score == pytest.approx(r2_score(y, said), abs=1e-9)
     assert found.baseline.score == pytest.approx(r2_score(y, mean), abs=1e-9)
+
+
+def test_counts_are_compared_by_their_deviance():
+    """scikit-learn's D² of the means that models of the other folds predict; least squares predicts below 0."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    rows = pa.table({"x": x, "visits": rng.poisson(np.exp(1.2 * x))})
+    found = fit(rows, "visits", model="linear, least_squares").search_
+    y, said = rows["visits"].to_numpy(), np.empty(120)
+    for train, test in KFold(5, shuffle=True, random_state=0).split(y):
+        said[test] = TableRegressor().fit(rows.take(train), "visits").predict(rows.take(test))
+    assert found.metric == "D²"
+    assert found.winner.name == "linear"
+    default = next(a for a in found.attempts if a.name == "linear" and not a.settings)
+    assert default.score == pytest.approx(d2_tweedie_score(y, said, power=1), abs=1e-9)
+    assert fit(rows, "visits", model="linear", family="gaussian").search_.metric == "R²"
+    assert fit(rows, "visits", model="linear", metric="mae").search_.metric == "mean absolute error"
 
 
 def test_the_choice_is_certified_and_the_simplest_within_one_error_of_the_best():

@@ -103,6 +103,8 @@ def fit(
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     replay: options.ReplayOption = None,
+    stream: options.StreamOption = False,
+    dask: options.DaskOption = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -117,7 +119,7 @@ def fit(
 
     settings = FitSettings(
         target, folds, C, class_weight, weight, tuple(drop or ()), seed, task, family, tuple(keep or ()), model,
-        metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()),
+        metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()), stream, dask,
     )  # fmt: skip
     files = TableFiles(tuple(table))
     page = None if no_report else report or Path(f"{files.stem}-report.html")

@@ -20,6 +20,7 @@ import pyarrow.json
 from certifit.exceptions import DataError
 from certifit.rows.named_columns import nearest_names
 from certifit.rows.sources.open_source import join_files, open_path
+from certifit.table.streaming.memory import is_large
 
 JSON_LINES = (".jsonl", ".ndjson")
 FEATHER = (".feather", ".arrow", ".ipc")
@@ -60,9 +61,21 @@ def read_table(files: TableFiles) -> Any:
 
 def block_source(files: TableFiles) -> Any:
     """What can be read block by block where that is possible: paths; else the whole table."""
-    if files.paths == (PIPED,) or any(_is_read_at_once(path) for path in files.paths):
+    if not _is_in_blocks(files):
         return read_table(files)
     return files.paths[0] if len(files.paths) == 1 else list(files.paths)
+
+
+def table_to_fit(files: TableFiles, stream: bool = False) -> Any:
+    """Paths where a table is read block by block, as asked or because it is large; else the whole table."""
+    source = block_source(files) if _is_in_blocks(files) else None
+    if stream and source is None:
+        raise DataError(got=f"--stream of {str(files)!r}", wanted="CSV or Parquet files, which can be read in blocks")
+    return source if source is not None and (stream or is_large(source)) else read_table(files)
+
+
+def _is_in_blocks(files: TableFiles) -> bool:
+    return files.paths != (PIPED,) and not any(_is_read_at_once(path) for path in files.paths)
 
 
 def _is_read_at_once(path: str) -> bool:

@@ -24,7 +24,9 @@ ModelOption = Annotated[
 BudgetOption = Annotated[
     str | None, typer.Option(help="Time for comparing: 60s, 2m.  [default: 20s]", show_default=False)
 ]
-MetricOption = Annotated[str, typer.Option(help="`accuracy`, `log_loss` or `brier`; of a quantity `r2` or `mae`.")]
+MetricOption = Annotated[
+    str, typer.Option(help="`accuracy`, `log_loss`, `brier`; of a quantity `r2`, `mae`, `deviance`.")
+]
 FoldsOption = Annotated[int, typer.Option("--cv", "--folds", min=0, help="Folds of the comparison; 0 for none.")]
 TaskOption = Annotated[str, typer.Option(help="`classification` or `regression`; `auto` decides by the target.")]
 FamilyOption = Annotated[
@@ -64,4 +66,12 @@ CategoricalOption = Annotated[
 MissingOption = Annotated[
     list[str] | None,
     typer.Option(help="Word or number for a missing entry, beside ?, - and n/a; repeatable.", show_default=False),
+]
+StreamOption = Annotated[
+    bool,
+    typer.Option("--stream", help="Read files block by block; large ones are in any case."),
+]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask scheduler, whose workers read the files.", show_default=False),
 ]

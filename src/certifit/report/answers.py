@@ -177,8 +177,10 @@ def number_charts(answers: ModelAnswers) -> dict[str, Any]:
     }
 
 
-def worst_rows(answers: ModelAnswers, table: pa.Table, columns: list[str], most: int = 15) -> dict[str, Any]:
-    """The rows whose answers are the worst, with some of their columns."""
+def worst_rows(
+    answers: ModelAnswers, table: pa.Table, columns: list[str], numbers: Array | None = None, most: int = 15
+) -> dict[str, Any]:
+    """The rows whose answers are the worst, with some of their columns; `numbers` (n,) are theirs in the table."""
     order = np.argsort(-answers.loss, kind="stable")[:most]
     if answers.classes is not None:
         said = answers.classes[answers.said.argmax(axis=1)]
@@ -193,7 +195,8 @@ def worst_rows(answers: ModelAnswers, table: pa.Table, columns: list[str], most:
             best = int(answers.said[i].argmax())
             sure = "–" if answers.labels_alone else f"{100 * answers.said[i, best]:.1f} %"
             judged = [shortened(str(answers.y[i])), shortened(str(answers.classes[best])), sure]
-        rows.append([f"{i + 1:,}", *judged, *(_cell(cells[name][place]) for name in shown)])
+        number = i if numbers is None else numbers[i]
+        rows.append([f"{number + 1:,}", *judged, *(_cell(cells[name][place]) for name in shown)])
     last = "off by" if answers.classes is None else "sure by"
     header = ["row", "true", "predicted", last, *(shortened(name, 30) for name in shown)]
     return {"header": header, "rows": rows, "numbers": 1 if answers.classes is not None else 4}

@@ -47,7 +47,7 @@ class Report:
     """What the page is about."""
 
     model: TableModel  # fitted
-    data: LabelledTable  # the rows it was fitted to
+    data: Any  # the rows it was fitted to, a `LabelledTable` or a `StreamedTable`
     assessment: CrossValidation | str  # its cross-validation, or why there is none
     table: str  # name of the table, as the reader knows it
     settings: Mapping[str, Any]  # names and values of the settings to list
@@ -59,6 +59,7 @@ class Report:
     largest_page: int = 2_000_000  # bytes
     leaderboard: Sequence[Mapping[str, Any]] = ()  # a line for each model that was tried, with the same headings
     reproduce: str = ""  # the command that does all of this again
+    drawn: Array | None = None  # numbers of the rows of `data`, where they were drawn from those of the fit
 
 
 def render(report: Report) -> str:
@@ -90,12 +91,14 @@ def _render(report: Report, with_rows: bool = True) -> str:
     sections.append(certificate_section(model.certificate_, inner, report.recheck))
     sections.append(PageSection("drivers", _drivers(report, importance)))
     if answers is not None:
-        worst = worst_rows(answers, report.data.table, named[:6])
+        worst = worst_rows(answers, report.data.table, named[:6], report.drawn)
         sections.append(PageSection("mistakes", {"held_out": answers.folds > 0, **worst}))
     sections.append(PageSection("columns", _columns(report)))
     sections.append(PageSection("settings", _settings(report)))
     proof = _proof(report) if with_rows else {"form": "none", "why": "the rows do not fit into the page"}
     rows, features = f"{model.n_rows_:,} rows", f"{len(model.features_):,} encoded columns"
+    if report.drawn is not None:
+        features += f"; pictures and scores from {len(report.drawn):,} rows drawn at random"
     subtitle = f"{_kind_words(model)} on {rows} and {features} · certifit {versions()['certifit']} · {written_at()}"
     title = f"Predicting {shortened(model.target_ or 'target', 80)} from {shortened(report.table, 80)}"
     return compose(title, subtitle, sections, proof)
@@ -110,7 +113,7 @@ def _answers(report: Report, classes: Array | None) -> ModelAnswers | None:
     data, assessment = report.data, report.assessment
     if isinstance(assessment, CrossValidation) and assessment.predicted is not None:
         held = assessment.predicted
-        if len(held) == len(data.y) and (classes is None or held.ndim == 2):
+        if len(held) == len(data.y) and (classes is None or held.shape[1:] == classes.shape):
             return ModelAnswers(data.y, held, classes, assessment.folds)
     method = report.model.predict if classes is None else getattr(report.model, "predict_proba", None)
     if method is None and classes is not None:
@@ -286,5 +289,7 @@ def _proof(report: Report) -> dict[str, Any]:
     model, data = report.model, report.data
     if not hasattr(model, "model_"):
         return {"form": "none", "why": "a page's script knows no proof for this model"}
+    if report.drawn is not None:
+        return {"form": "none", "why": "the page has part of the rows only: the command below checks all of them"}
     rows, _ = model.encode(data.table)
     return model_proof(model.model_, rows, FitSource(data.y, data.w), model.certificate_)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from certifit.table.labelled_table import LabelledTable
+from certifit.table.table_model import LabelledData
 
 FAMILY_WORDS = {
     "gaussian": "amounts, by least squares",
@@ -16,12 +14,12 @@ FAMILY_WORDS = {
 }
 
 
-def target_words(data: LabelledTable, most_classes: int) -> str:
+def target_words(data: LabelledData, most_classes: int) -> str:
     """The classes and how often they are, or where the numbers lie."""
     if data.choice.task == "regression":
-        low, middle, high = (f"{value:.6g}" for value in (data.y.min(), np.median(data.y), data.y.max()))
+        low, middle, high = (f"{value:.6g}" for value in data.spread)
         return f"from {low} to {high}, median {middle}"
-    labels, counts = np.unique(data.y, return_counts=True)
+    labels, counts = data.label_counts
     few = slice(most_classes)
     shown = ", ".join(f"{label} {count:,}" for label, count in zip(labels[few], counts[few], strict=True))
     more = f" and {len(labels) - most_classes:,} more classes" if len(labels) > most_classes else ""

@@ -1,16 +1,15 @@
 """The columns of a mixed table (numbers, dates, yes/no, categories) as columns of numbers.
 
-Each `Column` is learnt from the training rows and says in words what it does. A missing entry is never an error: it
-takes the column's mean, and where training had missing entries a 0/1 column "… is missing" lets the model learn what
-they mean.
+Each `Column` is learnt from the training rows (`table.learning`) and says in words what it does. A missing entry
+is never an error: it takes the column's mean, and where training had missing entries a 0/1 column "… is missing" lets
+the model learn what they mean.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,26 +19,9 @@ from pyarrow import types
 from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.rows.named_columns import nearest_names
-from certifit.table.text_values import find_reading, is_hole, read_text, with_holes
+from certifit.table.text_values import is_hole, read_text, with_holes
 
 Kind = Literal["number", "date", "yes/no", "category", "missing or not", "left out"]
-
-
-@dataclass(frozen=True)
-class TableTuning:
-    """When text counts as categories, and when a column only tells the rows apart.
-
-    Whole numbers that are all different and lie close together are row numbers, no measurements: of n numbers drawn
-    from 2n, two are equal except with a probability of about e^(-n/4).
-    """
-
-    most_categories: int = 1000  # a column with more is left out, and said so
-    few_texts: int = 10  # so many different texts may always be categories
-    identifier_share: float = 0.9  # text with more different values than this share of its rows names the rows
-    few_numbers: int = 5  # so many rows may have the numbers 1, 2, 3, … as a measurement
-    few_rows: int = 20  # from so many rows on, row numbers may have gaps: part of the rows may be elsewhere
-    widest_gaps: float = 2.0  # largest range of such row numbers, in numbers of rows
-    identifier_names: str = r"(?i)^(id|index|key|uuid|guid|row_?(id|names?|numbers?|no|nr)?)$|([_. -]id|[a-z]I[dD])$"
 
 
 @dataclass(frozen=True)
@@ -107,7 +89,7 @@ class Column:
         surprises = []
         out = np.zeros((len(values), len(self.features)))
         if self.kind == "category":
-            text = _text(self.name, values)
+            text = as_text(self.name, values)
             if not any(is_hole(category) for category in self.categories):
                 text = with_holes(text)
             missing = _to_numpy(pc.is_null(text))
@@ -123,8 +105,10 @@ class Column:
                 surprises.append(Surprise(self.name, "category", len(unseen), words))
         else:
             if self.reading:
-                values = read_text(with_holes(_text(self.name, values)) if _is_text(values) else values, self.reading)
-            x = _numbers(self.name, values, self.kind)
+                values = read_text(
+                    with_holes(as_text(self.name, values)) if is_text(values) else values, self.reading
+                )
+            x = as_numbers(self.name, values, self.kind)
             missing = np.isnan(x)
             if self.kind != "missing or not":
                 with np.errstate(over="ignore"):
@@ -150,28 +134,6 @@ def pick(table: pa.Table, name: str, role: str = "column") -> pa.ChunkedArray:
     )
 
 
-def learn_columns(
-    table: pa.Table,
-    w: Array,
-    keep: Collection[str] = (),
-    categorical: Collection[str] = (),
-    tuning: TableTuning | None = None,
-) -> tuple[Column, ...]:
-    """Decide for every column what becomes of it, from rows of positive weight `w`.
-
-    Columns that only tell the rows apart are left out, except those to `keep`; numbers that are `categorical` are
-    categories.
-    """
-    tuning = tuning or TableTuning()
-    for name in keep:
-        pick(table, name, "column to keep")
-    for name in categorical:
-        column = pick(table, name, "column of categories")
-        table = table.set_column(table.column_names.index(name), name, _text(name, column).dictionary_encode())
-    used = {*keep, *categorical}
-    return tuple(_learn(name, table[name], w, name in used, tuning) for name in table.column_names)
-
-
 def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array, list[str], list[Surprise]]:
     """The whole matrix (n, d), the names of its columns, and what training did not see."""
     used = [column for column in columns if column.kind != "left out"]
@@ -192,95 +154,7 @@ def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array,
     return X, names, surprises
 
 
-def _learn(name: str, values: pa.ChunkedArray, w: Array, keep: bool, tuning: TableTuning) -> Column:
-    kind, stored, reading = _kind(values.type), str(values.type), ""
-    if kind == "category" and not types.is_dictionary(values.type):  # whose categories are meant
-        text = with_holes(_text(name, values))
-        reading = find_reading(text)
-        values = read_text(text, reading) if reading else text
-        kind = _kind(values.type)
-    if kind == "left out":
-        return Column(name, stored, kind, "left out: this type of column is not used")
-    if types.is_dictionary(values.type):
-        stored = f"categories of {values.type.value_type}"
-    if kind == "category":
-        column = _learn_category(name, stored, values, tuning)
-    else:
-        column = replace(_learn_number(name, stored, values, w), reading=reading)
-        if reading and column.kind != "left out":
-            what = "numbers" if kind == "number" else "dates"
-            column = replace(column, done=f"text read as {what}, {column.done}")
-    reason = "" if keep else _why_identifier(name, values, column, tuning)
-    if not reason:
-        return column
-    found: dict[str, Any] = {"missing": column.missing, "distinct": column.distinct}
-    return Column(name, stored, "left out", f"left out: {reason}", identifies=True, **found)
-
-
-def _why_identifier(name: str, values: pa.ChunkedArray, column: Column, tuning: TableTuning) -> str:
-    """Why a column only tells the rows apart; empty where it does not."""
-    rows, observed = len(values), len(values) - column.missing
-    if column.kind == "left out":
-        return ""
-    if re.fullmatch(r"\s*|Unnamed: \d+(_level_\d+)?|__index_level_\d+__", name):
-        return "it has no name, like an index"
-    if column.kind == "category":
-        many = max(tuning.few_texts, tuning.identifier_share * observed)
-        return f"{column.distinct:,} different texts in {observed:,} rows" if column.distinct > many else ""
-    whole = types.is_integer(values.type) and column.distinct == rows > tuning.few_numbers
-    if not whole:
-        return ""
-    ends = pc.min_max(values).as_py()
-    span = ends["max"] - ends["min"] + 1
-    if span == rows:
-        return f"it numbers the rows from {ends['min']} to {ends['max']}"
-    if rows >= tuning.few_rows and span <= tuning.widest_gaps * rows:
-        return f"it numbers the rows, from {ends['min']} to {ends['max']} with gaps"
-    return "a different number in each row, like an identifier" if re.search(tuning.identifier_names, name) else ""
-
-
-def _learn_number(name: str, stored: str, values: pa.ChunkedArray, w: Array) -> Column:
-    kind = _kind(values.type)
-    x = _numbers(name, values, kind)
-    seen = ~np.isnan(x)
-    missing, distinct = int((~seen).sum()), len(np.unique(x[seen]))
-    found: dict[str, Any] = {"name": name, "type": stored, "missing": missing, "distinct": distinct}
-    if distinct == 0:
-        return Column(kind="left out", done="left out: empty", **found)
-    centre, scale = _mean_and_deviation(name, x[seen], w[seen])
-    if distinct == 1 or scale == 0.0:
-        value = f"the same value everywhere ({centre:.6g})"
-        if not missing:
-            return Column(kind="left out", done=f"left out: {value}", **found)
-        done = f"{value}: only where it is missing is used"
-        return Column(kind="missing or not", done=done, marks_missing=True, **found)
-    how = ", missing entries marked" if missing else ""
-    if kind == "yes/no":
-        return Column(kind=kind, done="0 or 1" + how, fill=centre, marks_missing=missing > 0, **found)
-    done = ("days, " if kind == "date" else "") + "standardised" + how
-    return Column(kind=kind, done=done, centre=centre, scale=scale, marks_missing=missing > 0, **found)
-
-
-def _learn_category(name: str, stored: str, values: pa.ChunkedArray, tuning: TableTuning) -> Column:
-    text = _text(name, values)
-    known = text.unique().drop_null()
-    missing, distinct = text.null_count, len(known)
-    found: dict[str, Any] = {"name": name, "type": stored, "missing": missing, "distinct": distinct}
-    if distinct == 0:
-        return Column(kind="left out", done="left out: empty", **found)
-    if distinct == 1 and not missing:
-        return Column(kind="left out", done=f"left out: the same value everywhere ({known[0].as_py()!r})", **found)
-    done = f"{distinct} categories, each 0 or 1" + (", missing entries too" if missing else "")
-    categories = tuple(sorted(known.to_pylist()))
-    column = Column(kind="category", done=done, categories=categories, marks_missing=missing > 0, **found)
-    observed = len(text) - missing
-    if distinct > tuning.most_categories and distinct <= tuning.identifier_share * observed:
-        reason = f"{distinct:,} categories, more than {tuning.most_categories:,}; group them to use them"
-        column = replace(column, kind="left out", done=f"left out: {reason}", categories=(), marks_missing=False)
-    return column
-
-
-def _kind(t: pa.DataType) -> Kind:
+def column_kind(t: pa.DataType) -> Kind:
     if types.is_boolean(t):
         return "yes/no"
     if types.is_integer(t) or types.is_floating(t) or types.is_decimal(t) or types.is_null(t):
@@ -292,18 +166,18 @@ def _kind(t: pa.DataType) -> Kind:
     return "left out"
 
 
-def _is_text(values: pa.ChunkedArray) -> bool:
-    return _kind(values.type) == "category"
+def is_text(values: pa.ChunkedArray) -> bool:
+    return column_kind(values.type) == "category"
 
 
-def _text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     return _cast(name, values, pa.string(), "text")
 
 
-def _numbers(name: str, values: pa.ChunkedArray, kind: Kind) -> Array:
-    """(n,) float64 with NaN for missing entries; dates as days. Infinities are refused."""
+def as_numbers(name: str, values: pa.ChunkedArray, kind: Kind, start: int = 0) -> Array:
+    """(n,) float64 with NaN for missing entries; dates as days. Infinities are refused, by row from `start` on."""
     if kind == "missing or not":
         return np.where(_to_numpy(pc.is_null(values, nan_is_null=True)), np.nan, 0.0)
     if kind == "date":
@@ -314,7 +188,7 @@ def _numbers(name: str, values: pa.ChunkedArray, kind: Kind) -> Array:
     x = _to_numpy(_cast(name, values, pa.float64(), "numbers")).astype(np.float64, copy=False)
     if np.isinf(x).any():
         raise DataError(
-            got=f"infinity in row {int(np.isinf(x).argmax())} of column {name!r}",
+            got=f"infinity in row {start + int(np.isinf(x).argmax())} of column {name!r}",
             wanted="finite numbers or empty cells",
             fix="Replace it by a number, or empty the cell.",
         )
@@ -332,17 +206,3 @@ def _cast(name: str, values: pa.ChunkedArray, to: pa.DataType, wanted: str) -> p
 
 def _to_numpy(values: pa.ChunkedArray) -> Array:
     return values.to_numpy()
-
-
-def _mean_and_deviation(name: str, x: Array, w: Array) -> tuple[float, float]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        rough = np.average(x, weights=w)
-        centre = rough + np.average(x - rough, weights=w)  # second pass: right at offset 1e8 too
-        scale = np.sqrt(np.average((x - centre) ** 2, weights=w))
-    if not np.isfinite(scale):
-        raise DataError(
-            got=f"values up to {np.abs(x).max():.3g} in column {name!r}, whose squares overflow",
-            wanted="numbers below about 1e150",
-            fix="Divide the column by its largest value.",
-        )
-    return float(centre), float(scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,9 +17,19 @@ from sklearn.utils.validation import column_or_1d
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows
 from certifit.rows.checks import check_weights
-from certifit.table.columns import Column, encode_columns, learn_columns, pick
+from certifit.table.columns import Column, encode_columns, pick
+from certifit.table.learning.exact_moments import ExactMoments
+from certifit.table.learning.learn_columns import learn_columns
 from certifit.table.reading import as_table, has_names
-from certifit.table.targets import Task, TaskChoice, choose_task, class_labels, quantities
+from certifit.table.targets import (
+    FamilyChoice,
+    Task,
+    TaskChoice,
+    choose_family,
+    choose_task,
+    class_labels,
+    quantities,
+)
 from certifit.table.text_values import FORMS, find_reading, read_text, with_holes, without_words
 
 
@@ -44,17 +55,84 @@ class LabelledTable:
         return learn_columns(self.table, self.weights, self.keep, self.categorical)
 
     @property
+    def n_rows(self) -> int:
+        """How many rows are learnt from."""
+        return len(self.y)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns that are neither target nor weight."""
+        return self.table.column_names
+
+    @property
+    def reading(self) -> dict[str, tuple[str, ...]]:
+        """How columns are read, as a table model takes it."""
+        return {name: getattr(self, name) for name in ("keep", "categorical", "missing_words")}
+
+    @property
+    def total_weight(self) -> float:
+        """Σ w."""
+        found = ExactMoments(0)
+        found.add(self.weights, self.weights)
+        return found.weight
+
+    @property
+    def labels(self) -> Array:
+        """(k,) the different labels."""
+        return np.unique(self.y)
+
+    @property
+    def label_counts(self) -> tuple[Array, Array]:
+        """(k,) the different labels, and (k,) how many rows have each."""
+        labels, counts = np.unique(self.y, return_counts=True)
+        return labels, counts
+
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """The smallest, the median and the largest of a quantity."""
+        return float(self.y.min()), float(np.median(self.y)), float(self.y.max())
+
+    @property
+    def has_numeric_target(self) -> bool:
+        """Whether the target are numbers, so that they may be classes or a quantity."""
+        return self.y.dtype.kind in "iuf"
+
+    def choose_family(self) -> FamilyChoice:
+        """The family of a quantity."""
+        return choose_family(self.y, self.weights)
+
+    @property
     def weights(self) -> Array:
         """(n,) row weights, 1 where none were given."""
         return np.ones(len(self.y)) if self.w is None else self.w
 
     def encode(self) -> EncodedRows:
         """The rows as numbers, by the encoding learnt from these rows."""
-        X, features, _ = encode_columns(self.columns, self.table)
+        return self.encode_as(self.columns)
+
+    def encode_as(self, columns: tuple[Column, ...]) -> EncodedRows:
+        """The rows as numbers, by another encoding."""
+        X, features, _ = encode_columns(columns, self.table)
         return EncodedRows(X, self, features)
 
+    def read_again(self, **reading: Any) -> LabelledTable:
+        """The same rows, with columns read in another way."""
+        return self if reading == self.reading else replace(self, **reading)
 
-class EncodedRows(ArrayRows):
+
+class LabelledRows:
+    """What rows of an encoded table have beside their numbers."""
+
+    data: Any  # the labelled rows that they come from
+    features: list[str]  # names of the columns of numbers
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """SHA-256 of the rows, labels and weights."""
+
+
+class EncodedRows(LabelledRows, ArrayRows):
     """Labelled rows as numbers, with the table they come from."""
 
     def __init__(self, X: Array, data: LabelledTable, features: list[str]) -> None:
@@ -81,7 +159,7 @@ def labelled_table(
     """
     read = {name: tuple(values) for name, values in reading.items()}
     if isinstance(X, LabelledTable):
-        return _as_it_is(X, y, sample_weight, task, read)
+        return as_labelled(X, y, sample_weight, task, read)
     table = without_words(as_table(X), read.get("missing_words", ()))
     if table.num_rows == 0:
         raise DataError(got="a table with no rows", wanted="at least one row")
@@ -104,16 +182,13 @@ def labelled_table(
     return LabelledTable(features, values, w, int((~known).sum()), has_names(X), choice, roles[0], roles[1], **read)
 
 
-def _as_it_is(
-    data: LabelledTable, y: Any, sample_weight: Any, task: str, read: dict[str, tuple[str, ...]]
-) -> LabelledTable:
+def as_labelled(data: Any, y: Any, sample_weight: Any, task: str, read: dict[str, tuple[str, ...]]) -> Any:
     """Labelled rows again, for a model that may keep other columns."""
     if y is not None or sample_weight is not None:
         raise DataError(got="y or sample_weight beside labelled rows", wanted="labelled rows that carry their own")
     if task not in ("auto", data.choice.task):
         raise DataError(got=f"rows labelled for {data.choice.task}", wanted=f"rows labelled for {task}")
-    same = all(getattr(data, name) == values for name, values in read.items())
-    return data if same else replace(data, **read)  # type: ignore[arg-type]
+    return data.read_again(**{**data.reading, **read})
 
 
 def _target_array(y: Any, n_rows: int) -> pa.Array:

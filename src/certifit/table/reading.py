@@ -33,7 +33,7 @@ def table_blocks(X: Any, rows: int = 65_536) -> Iterator[pa.Table]:
         return
     types = {field.name: field.type for field in source.schema}
     if len(types) < len(source.schema.names):
-        _refuse_repeated(source.schema.names)
+        refuse_repeated(source.schema.names)
     table: Table = source.select(types)
     if table.in_memory or not rows:
         yield _checked(table.whole())
@@ -77,11 +77,12 @@ def _in_memory(X: Any) -> pa.Table:
 
 
 def _checked(table: pa.Table) -> pa.Table:
-    _refuse_repeated(table.column_names)
+    refuse_repeated(table.column_names)
     return table.replace_schema_metadata(None)
 
 
-def _refuse_repeated(names: list[str]) -> None:
+def refuse_repeated(names: list[str]) -> None:
+    """Refuse columns of the same name."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise DataError(got=f"columns with the same name: {repeated}", wanted="a different name for each column")

@@ -19,9 +19,9 @@ from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.linear_model.logistic.logistic import LogisticRegression
 from certifit.rows import Array, Rows
-from certifit.table.labelled_table import EncodedRows, LabelledTable
+from certifit.table.labelled_table import LabelledRows
 from certifit.table.portfolio.calibration import strangeness
-from certifit.table.table_model import TableModel
+from certifit.table.table_model import LabelledData, TableModel
 
 
 def _answers(method: str) -> Callable[[Any], bool]:
@@ -97,17 +97,17 @@ class TableClassifier(ClassifierMixin, TableModel):
         self.missing_words = missing_words
         self.estimator = estimator
 
-    def _check_learnable(self, data: LabelledTable) -> None:
-        if len(np.unique(data.y)) < 2:
+    def _check_learnable(self, data: LabelledData) -> None:
+        if len(data.labels) < 2:
             raise DataError(
-                got=f"a target with one class: {data.y[0].item()!r}",
+                got=f"a target with one class: {data.labels[0].item()!r}",
                 wanted="at least two classes",
                 fix="Check that the right column is the target and that no filter removed the other classes.",
             )
         super()._check_learnable(data)
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        assert isinstance(rows, EncodedRows)
+        assert isinstance(rows, LabelledRows)
         if self.estimator is not None:
             model = self._fit_estimator(rows)
         else:
@@ -121,7 +121,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         same = np.array_equal(self.classes_, self.model_.classes_)
         return found + ([] if same else ["classes_ are not those of model_"])
 
-    def _inner_agreement(self, data: LabelledTable) -> dict[str, bool]:
+    def _inner_agreement(self, data: LabelledData) -> dict[str, bool]:
         inner = self.model_
         return {
             "C is not that of model_": self.C == inner.C,
@@ -153,5 +153,5 @@ class TableClassifier(ClassifierMixin, TableModel):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the labelled rows classified correctly."""
-        data = self.encode_labelled(X, y, sample_weight)
-        return float(accuracy_score(data.y, self.model_.predict(data.X), sample_weight=data.data.w))
+        said, true, w = self._said_and_true(self.encode_labelled(X, y, sample_weight))
+        return float(accuracy_score(true, said, sample_weight=w))

@@ -1,7 +1,8 @@
 """What models of mixed tables share: columns are encoded as numbers, and a model of numbers is fitted to these.
 
 The encoding (`table.columns`) is learnt from the training rows; the certificate is the one of the model inside, on
-the encoded rows. A fit holds the whole table in memory; predictions of a path are made block by block.
+the encoded rows. Files that are large beside the memory available are learnt and fitted block by block
+(`table.streaming`), any others in memory; predictions of a path are made block by block.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -20,14 +21,19 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.core import LOOP, Estimator, Objective, Setting
 from certifit.core.settings import Settings
 from certifit.exceptions import CertificateWarning, DataError, warn_caller
-from certifit.rows import Array
+from certifit.rows import Array, Block
+from certifit.rows.sources.open_source import open_source
 from certifit.table.columns import Column, add_up, encode_columns
-from certifit.table.labelled_table import EncodedRows, LabelledTable, labelled_table
+from certifit.table.labelled_table import EncodedRows, LabelledRows, LabelledTable
 from certifit.table.portfolio.calibration import radius
 from certifit.table.portfolio.leaderboard import leaderboard_summary
 from certifit.table.reading import table_blocks
+from certifit.table.streaming.learning_pass import StreamPlan
+from certifit.table.streaming.streamed_table import StreamedTable, labelled_rows, streamed_table
 from certifit.table.targets import Task
 from certifit.table.text_values import without_words
+
+LabelledData: TypeAlias = LabelledTable | StreamedTable
 
 
 def _are_words(value: Any) -> bool:
@@ -66,24 +72,24 @@ class TableModel(Estimator):
     unlabelled_: int
     search_: Any  # `SearchLedger` of the comparison that chose this model; `certifit.fit` sets it
 
-    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> EncodedRows:
-        """Labelled rows of a table (X may be a `LabelledTable` already), with the encoding learnt from them."""
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Any:
+        """Labelled rows of a table (X may be labelled rows already), with the encoding learnt from them."""
         if "_columns" in vars(self):
             raise DataError(
                 got=f"columns= for a {type(self).__name__}",
                 wanted="a table of the columns to learn from, the target and the weights",
                 fix="Leave the other columns out of the table.",
             )
-        data = labelled_table(X, y, sample_weight, task=self.task, **self._reading())
+        data = labelled_rows(X, y, sample_weight, task=self.task, **self._reading())
         self._check_learnable(data)
-        self.n_features_in_ = data.table.num_columns
+        self.n_features_in_ = len(data.column_names)
         if data.named:
-            self.feature_names_in_ = np.array(data.table.column_names, dtype=object)
+            self.feature_names_in_ = np.array(data.column_names, dtype=object)
         return data.encode()
 
-    def _check_learnable(self, data: LabelledTable) -> None:
+    def _check_learnable(self, data: LabelledData) -> None:
         """Refuse a table of one row, or without a column that varies."""
-        if len(data.y) < 2:
+        if data.n_rows < 2:
             raise DataError(got="a table of one row (1 sample)", wanted="at least two rows")
         if all(column.kind == "left out" for column in data.columns):
             raise DataError(
@@ -98,7 +104,7 @@ class TableModel(Estimator):
             warnings.simplefilter("ignore", CertificateWarning)
             yield
 
-    def _fit_estimator(self, rows: EncodedRows) -> Any:
+    def _fit_estimator(self, rows: LabelledRows) -> Any:
         """A copy of the estimator that was given, fitted to encoded rows."""
         model = clone(self.estimator)
         if "family" in model.get_params() and model.family == "auto":  # naive Bayes: as each column is encoded
@@ -118,7 +124,7 @@ class TableModel(Estimator):
             "model_ has other settings than the estimator": not same or repr(wanted) == repr(found),
         }
 
-    def _fitted(self, rows: EncodedRows, model: Any) -> dict[str, Any]:
+    def _fitted(self, rows: LabelledRows, model: Any) -> dict[str, Any]:
         """The fitted attributes that all models of tables have."""
         return {
             "columns_": rows.data.columns,
@@ -127,7 +133,7 @@ class TableModel(Estimator):
             "n_iter_": getattr(model, "n_iter_", 1),
             "target_": rows.data.target,
             "weight_": rows.data.weight,
-            "n_rows_": rows.n_rows,
+            "n_rows_": rows.data.n_rows,
             "unlabelled_": rows.data.unlabelled,
             "fingerprint_": rows.fingerprint,
             "certificate_": model.certificate_,
@@ -165,19 +171,37 @@ class TableModel(Estimator):
             warn_caller(f"{type(self).__name__}: {surprise}")
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def encode_labelled(self, X: Any, y: Any = None, sample_weight: Any = None) -> EncodedRows:
+    def encode_labelled(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Rows, targets and weights as `fit` encoded them; y and sample_weight default to the columns used there."""
         data = self._labelled(X, y, sample_weight)
+        if isinstance(data, StreamedTable):
+            return data.encode_as(self.columns_)
         matrix, features = self.encode(data.table)
         return EncodedRows(matrix, data, features)
 
-    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable:
+    def stream(self, X: Any) -> StreamedTable:
+        """The labelled rows of files, read block by block; `audit`, `encode_labelled` and `score` take them.
+
+        Files that are large beside the memory available are read so in any case.
+        """
+        check_is_fitted(self)
+        if self.target_ is None:
+            raise DataError(got="a model fitted to labels in an array", wanted="one fitted to a column of labels")
+        used = {column.name for column in self.columns_} | {self.target_, self.weight_}
+        source = open_source(X)
+        other = () if source is None else tuple(name for name in source.schema.names if name not in used)
+        return streamed_table(X, StreamPlan(self.target_, self.weight_, self.task, drop=other, **self._as_tuples()))
+
+    def _as_tuples(self) -> dict[str, Any]:
+        return {name: tuple(values) for name, values in self._reading().items()}
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> LabelledData:
         check_is_fitted(self)
         y = self.target_ if y is None else y
         sample_weight = self.weight_ if sample_weight is None else sample_weight
-        if isinstance(X, LabelledTable):
+        if isinstance(X, LabelledTable | StreamedTable):
             y, sample_weight = None, None
-        return labelled_table(X, y, sample_weight, task=self.task, **self._reading())
+        return labelled_rows(X, y, sample_weight, task=self.task, **self._reading())
 
     def _reading(self) -> dict[str, Any]:
         """How columns are read, as it was asked for."""
@@ -198,7 +222,7 @@ class TableModel(Estimator):
         names = [column.name for column in self.columns_]
         same = {
             "features_ are not those of columns_": self.features_ == [f for c in self.columns_ for f in c.features],
-            "n_rows_ is not the number of labelled rows": self.n_rows_ == len(data.y),
+            "n_rows_ is not the number of labelled rows": self.n_rows_ == data.n_rows,
             "unlabelled_ is not the number of rows without a label": self.unlabelled_ == data.unlabelled,
             "n_features_in_ is not the number of columns_": self.n_features_in_ == len(names),
             "feature_names_in_ are not those of columns_": [*getattr(self, "feature_names_in_", names)] == names,
@@ -206,7 +230,7 @@ class TableModel(Estimator):
         }
         return found + [words for words, right in same.items() if not right]
 
-    def _linear_agreement(self, data: LabelledTable) -> dict[str, bool]:
+    def _linear_agreement(self, data: LabelledData) -> dict[str, bool]:
         """Whether the model inside is the linear one that these rows and the settings here ask for."""
         same = {
             f"{name} is not that of model_": getattr(self, name) == getattr(self.model_, name)
@@ -215,8 +239,15 @@ class TableModel(Estimator):
         return {**same, **self._inner_agreement(data)}
 
     @abstractmethod
-    def _inner_agreement(self, data: LabelledTable) -> dict[str, bool]:
+    def _inner_agreement(self, data: LabelledData) -> dict[str, bool]:
         """Whether the settings of the model inside are those that these rows and the settings here ask for."""
+
+    def _said_and_true(self, rows: Any) -> tuple[Array, Array, Array | None]:
+        """(n,) predictions for labelled rows, their labels, and their weights where there are any."""
+        said = self.model_.predict(rows)
+        if isinstance(rows, EncodedRows):
+            return said, rows.data.y, rows.data.w
+        return said, rows.map(_block_labels), rows.map(_block_weights)
 
     def predict(self, X: Any) -> Array:
         """(n,) predictions: the most probable label, or the mean.
@@ -257,6 +288,14 @@ class TableModel(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         return tags
+
+
+def _block_labels(block: Block) -> Array:
+    return np.asarray(block.y)
+
+
+def _block_weights(block: Block) -> Array:
+    return block.w
 
 
 def _column_families(columns: tuple[Column, ...]) -> list[str]:

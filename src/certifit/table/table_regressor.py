@@ -19,10 +19,14 @@ from certifit.core.settings import Settings
 from certifit.exceptions import warn_caller
 from certifit.linear_model.glm.glm import CollinearWarning, GeneralizedLinearRegressor
 from certifit.rows import Array, Rows
-from certifit.table.labelled_table import EncodedRows, LabelledTable
-from certifit.table.overdispersion import OverdispersionTuning, likeliest_theta, score_statistic
-from certifit.table.table_model import TableModel
-from certifit.table.targets import choose_family
+from certifit.table.labelled_table import LabelledRows
+from certifit.table.overdispersion import (
+    OverdispersionTuning,
+    PredictedCounts,
+    likeliest_theta,
+    score_statistic,
+)
+from certifit.table.table_model import LabelledData, TableModel
 
 FAMILIES = ("auto", "gaussian", "poisson", "negative_binomial", "gamma")
 
@@ -107,21 +111,20 @@ class TableRegressor(RegressorMixin, TableModel):
         self.estimator = estimator
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        assert isinstance(rows, EncodedRows)
+        assert isinstance(rows, LabelledRows)
         if self.estimator is not None:
             return self._fitted(rows, self._fit_estimator(rows))
-        y, w = rows.data.y, rows.w
-        family, why = (self.family, "as asked") if self.family != "auto" else choose_family(y, w)
+        family, why = (self.family, "as asked") if self.family != "auto" else rows.data.choose_family()
         model = self._fit_family(rows, "poisson" if family == "negative_binomial" else family)
         if family == "poisson" and self.family == "auto":
-            statistic = score_statistic(y, model.predict(rows), w)
+            statistic = score_statistic(PredictedCounts(rows, model))
             if statistic > self._tuning.significant:
                 family, why = "negative_binomial", f"{why}, and more varied than Poisson's (score {statistic:.2g})"
         if family == "negative_binomial":
             model = self._fit_theta(rows, model)
         return {**self._fitted(rows, model), "family_because_": why}
 
-    def _fit_family(self, rows: EncodedRows, family: str, theta: float = 1.0) -> GeneralizedLinearRegressor:
+    def _fit_family(self, rows: Any, family: str, theta: float = 1.0) -> GeneralizedLinearRegressor:
         model = GeneralizedLinearRegressor(
             family, alpha=self._alpha_per_row(rows.data), theta=theta, tol=self.tol, max_iter=self.max_iter
         )
@@ -134,20 +137,20 @@ class TableRegressor(RegressorMixin, TableModel):
             warn_caller(f"TableRegressor: {lost}: {words}", CollinearWarning)
         return model
 
-    def _fit_theta(self, rows: EncodedRows, model: GeneralizedLinearRegressor) -> GeneralizedLinearRegressor:
+    def _fit_theta(self, rows: Any, model: GeneralizedLinearRegressor) -> GeneralizedLinearRegressor:
         """Fit means and theta in turn until theta stays (Venables & Ripley, Modern Applied Statistics with S)."""
         theta = 0.0
         for _ in range(self._tuning.rounds):
-            found = likeliest_theta(rows.data.y, model.predict(rows), rows.w, self._tuning)
+            found = likeliest_theta(PredictedCounts(rows, model), self._tuning, theta)
             if abs(found - theta) <= self._tuning.close * theta or not np.isfinite(found):
                 break
             theta = found
             model = self._fit_family(rows, "negative_binomial", theta)
         return model
 
-    def _alpha_per_row(self, data: LabelledTable) -> float:
+    def _alpha_per_row(self, data: LabelledData) -> float:
         """The penalty's strength beside the mean over rows, as the model inside takes it."""
-        return float(self.alpha / data.weights.sum())
+        return float(self.alpha / data.total_weight)
 
     @property
     def family_(self) -> str:
@@ -156,7 +159,7 @@ class TableRegressor(RegressorMixin, TableModel):
             raise AttributeError("the estimator that was given has no family")
         return str(self.model_.family)
 
-    def _inner_agreement(self, data: LabelledTable) -> dict[str, bool]:
+    def _inner_agreement(self, data: LabelledData) -> dict[str, bool]:
         inner = self.model_
         alpha = self._alpha_per_row(data)
         found = {
@@ -166,26 +169,25 @@ class TableRegressor(RegressorMixin, TableModel):
             "the family is not the one that the target asks for": self._is_right_family(data),
         }
         if inner.family == "negative_binomial":
-            theta = likeliest_theta(data.y, self._means(data), data.weights, self._tuning)
+            theta = likeliest_theta(self._counts(data), self._tuning)
             found["theta is not the likeliest"] = abs(theta - inner.theta) <= 1e-3 * inner.theta
         return found
 
-    def _is_right_family(self, data: LabelledTable) -> bool:
+    def _is_right_family(self, data: LabelledData) -> bool:
         fitted = self.model_.family
         if self.family != "auto":
             return fitted == self.family or (self.family, fitted) == ("negative_binomial", "poisson")
-        wanted = choose_family(data.y, data.weights).family
+        wanted = data.choose_family().family
         if wanted != "poisson":
             return fitted == wanted
-        statistic, limit = score_statistic(data.y, self._means(data), data.weights), self._tuning.significant
+        statistic, limit = score_statistic(self._counts(data)), self._tuning.significant
         if fitted == "poisson":
             return statistic <= limit * (1 + 1e-3)
         # The test was made at Poisson's means; at those of the other family it says the same, but for its border.
         return fitted == "negative_binomial" and statistic > limit / 2
 
-    def _means(self, data: LabelledTable) -> Any:
-        matrix, _ = self.encode(data.table)
-        return self.model_.predict(matrix)
+    def _counts(self, data: LabelledData) -> Any:
+        return PredictedCounts(data.encode_as(self.columns_), self.model_)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """(n, 2) ends of an interval around each prediction, as wide as errors of unseen rows were.
@@ -197,7 +199,8 @@ class TableRegressor(RegressorMixin, TableModel):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """D², the share of the deviance that is explained: R² for least squares and for a given estimator."""
-        data = self.encode_labelled(X, y, sample_weight)
-        if self.estimator is not None:
-            return float(r2_score(data.y, self.model_.predict(data.X), sample_weight=data.data.w))
-        return self.model_.score(data, None)
+        rows = self.encode_labelled(X, y, sample_weight)
+        if self.estimator is None:
+            return self.model_.score(rows, None)
+        said, true, w = self._said_and_true(rows)
+        return float(r2_score(true, said, sample_weight=w))

@@ -62,12 +62,23 @@ def choose_task(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -
     >>> choose_task(pa.array(["a", "b"])).task, choose_task(pa.array([1.5, 2.0])).task
     ('classification', 'regression')
     """
-    target = _unpacked(target).drop_null()
-    if not _is_number(target.type):
-        return TaskChoice("classification", f"{_type_words(target.type)} are classes")
+    target = unpacked(target).drop_null()
+    if not is_number(target.type):
+        return TaskChoice("classification", f"{type_words(target.type)} are classes")
     y = _values(target)
-    distinct, n = len(np.unique(y)), len(y)
-    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+    return task_of_numbers(len(np.unique(y)), len(y), has_fraction(y), tuning)
+
+
+def has_fraction(y: Array) -> bool:
+    """Whether some of these numbers are not whole."""
+    return bool(y.dtype.kind == "f" and (y != np.floor(y)).any())
+
+
+def task_of_numbers(
+    distinct: int, n: int, fraction: bool, tuning: TargetKindTuning = TargetKindTuning()
+) -> TaskChoice:
+    """Tell classes from a quantity, of n numbers."""
+    if fraction:
         return TaskChoice("regression", "numbers with a fraction are a quantity")
     if distinct <= 2:
         return TaskChoice("classification", f"{distinct} different numbers are classes")
@@ -75,6 +86,16 @@ def choose_task(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -
     if distinct <= tuning.few_numbers and n >= tuning.rows_each * distinct:
         return TaskChoice("classification", f"{words} are few and come often, as classes do")
     return TaskChoice("regression", f"{words} are a quantity")
+
+
+class QuantityFacts(NamedTuple):
+    """What the family of a quantity depends on."""
+
+    low: float
+    mean: float
+    skewness: float
+    distinct: int
+    whole: bool  # whether all are whole numbers
 
 
 def choose_family(y: Array, w: Array, tuning: TargetKindTuning = TargetKindTuning()) -> FamilyChoice:
@@ -86,15 +107,22 @@ def choose_family(y: Array, w: Array, tuning: TargetKindTuning = TargetKindTunin
     'gamma'
     """
     mean = float(np.average(y, weights=w))
-    whole = bool((y == np.floor(y)).all()) and float(y.min()) >= 0 and len(np.unique(y)) > 2
-    if whole and y.min() < tuning.small_count and mean <= tuning.largest_mean_count:
+    whole = bool((y == np.floor(y)).all())
+    facts = QuantityFacts(float(y.min()), mean, _skewness(y, w, mean), len(np.unique(y)), whole)
+    return family_of(facts, tuning)
+
+
+def family_of(facts: QuantityFacts, tuning: TargetKindTuning = TargetKindTuning()) -> FamilyChoice:
+    """Choose the family of a quantity by what is known of it."""
+    counted = facts.whole and facts.low >= 0 and facts.distinct > 2
+    if counted and facts.low < tuning.small_count and facts.mean <= tuning.largest_mean_count:
         return FamilyChoice("poisson", "whole numbers from 0 up, some of them small")
-    if y.min() <= 0:
+    if facts.low <= 0:
         return FamilyChoice("gaussian", "some of them are not positive")
-    skewness = _skewness(y, w, mean)
-    if skewness > tuning.skewed:
-        return FamilyChoice("gamma", f"all of them positive, and skewed to the right (skewness {skewness:.2g})")
-    return FamilyChoice("gaussian", f"all of them positive, but not skewed to the right (skewness {skewness:.2g})")
+    words = f"skewed to the right (skewness {facts.skewness:.2g})"
+    if facts.skewness > tuning.skewed:
+        return FamilyChoice("gamma", f"all of them positive, and {words}")
+    return FamilyChoice("gaussian", f"all of them positive, but not {words}")
 
 
 def _skewness(y: Array, w: Array, mean: float) -> float:
@@ -105,7 +133,14 @@ def _skewness(y: Array, w: Array, mean: float) -> float:
 
 def class_labels(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -> Array:
     """Labels as an array of text, whole numbers or booleans; a quantity is refused."""
-    target = _unpacked(target)
+    y = label_values(target)
+    refuse_quantity(np.unique(y), len(y), tuning)
+    return y
+
+
+def label_values(target: Target) -> Array:
+    """Labels as an array of text, numbers or booleans; other types are refused."""
+    target = unpacked(target)
     y = _values(target)
     if y.dtype == object and all(isinstance(label, str) for label in y):
         y = y.astype(str)
@@ -116,22 +151,26 @@ def class_labels(target: Target, tuning: TargetKindTuning = TargetKindTuning()) 
             fix="Convert the target column to text.",
         )
     _refuse_infinity(y, "classes")
-    distinct = len(np.unique(y))
-    many = distinct > tuning.few_numbers and (distinct > tuning.most_numeric_classes or 2 * distinct > len(y))
-    if type_of_target(y) == "continuous" or (y.dtype.kind in "iuf" and many):
+    return y
+
+
+def refuse_quantity(labels: Array, n: int, tuning: TargetKindTuning = TargetKindTuning()) -> None:
+    """Refuse different labels (k,) of n rows that are a quantity, no classes."""
+    distinct = len(labels)
+    many = distinct > tuning.few_numbers and (distinct > tuning.most_numeric_classes or 2 * distinct > n)
+    if type_of_target(np.repeat(labels, 2)) == "continuous" or (labels.dtype.kind in "iuf" and many):
         raise DataError(
-            got=f"a target that is a quantity, with {distinct:,} different numbers in {len(y):,} rows "
+            got=f"a target that is a quantity, with {distinct:,} different numbers in {n:,} rows "
             "(Unknown label type: continuous)",
             wanted=f"classes: text, true/false, or few whole numbers (at most {tuning.most_numeric_classes})",
             fix="TableRegressor predicts quantities; if these numbers are codes, convert the column to text.",
         )
-    return y
 
 
 def quantities(target: Target) -> Array:
     """Numbers as float64; text and dates are refused."""
-    target = _unpacked(target)
-    if not _is_number(target.type) and not pa.types.is_boolean(target.type):
+    target = unpacked(target)
+    if not is_number(target.type) and not pa.types.is_boolean(target.type):
         raise DataError(
             got=f"a target of type {target.type}", wanted="numbers", fix="TableClassifier predicts classes."
         )
@@ -145,7 +184,7 @@ def _refuse_infinity(y: Array, wanted: str) -> None:
         raise DataError(got="a target with infinite values: y contains infinity", wanted=wanted)
 
 
-def _unpacked(target: Target) -> Target:
+def unpacked(target: Target) -> Target:
     return target.cast(target.type.value_type) if pa.types.is_dictionary(target.type) else target
 
 
@@ -153,11 +192,11 @@ def _values(target: Target) -> Array:
     return np.asarray(target.to_numpy(zero_copy_only=False) if isinstance(target, pa.Array) else target.to_numpy())
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
     return any(f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
 
 
-def _type_words(kind: pa.DataType) -> str:
+def type_words(kind: pa.DataType) -> str:
     if pa.types.is_boolean(kind):
         return "true and false"
     text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

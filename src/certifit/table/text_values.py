@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from pyarrow import types
 
 HOLES = ("", "?", "-", "--", "n/a", "n.a.", "#n/a", "na", "nan", "null")
 DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y")
+SHARES = ", in percent"  # follows the name of a form whose entries are all shares
 _SIGN, _MONEY = "[-+]?", "[$€£¥]?"
 _PLAIN_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 
@@ -81,18 +82,36 @@ def find_reading(text: pa.ChunkedArray) -> str:
     ['%d.%m.%Y', '%m/%d/%Y', '']
     """
     text = text.drop_null()
-    if not len(text):
-        return ""
+    return choose_reading(fitting_readings(text)) if len(text) else ""
+
+
+def fitting_readings(text: Any) -> frozenset[str]:
+    """All ways in which every entry of some text (without holes) can be read; of several texts, those of each.
+
+    Numbers that are all shares in percent are read in another way than numbers of which none is.
+    """
     shares = pc.sum(pc.match_substring(text, "%")).as_py()
     coded = pc.any(pc.match_substring_regex(text, "^[-+]?0[0-9]")).as_py()
+    found = []
     if shares in (0, len(text)) and not coded:
-        for name, form in FORMS.items():
-            if pc.all(pc.match_substring_regex(text, form.pattern)).as_py():
-                return name
-    if not pc.all(pc.match_substring_regex(text, r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}$")).as_py():
-        return ""
-    fitting = [form for form in DATES if read_text(text, form).null_count == 0]
-    return fitting[0] if len(fitting) == 1 else ""
+        ending = SHARES if shares else ""
+        found = [name + ending for name, form in FORMS.items() if _all_match(text, form.pattern)]
+    if _all_match(text, r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}$"):
+        found += [form for form in DATES if read_text(text, form).null_count == 0]
+    return frozenset(found)
+
+
+def choose_reading(fitting: Collection[str]) -> str:
+    """The one way of those in which every entry can be read; empty where the text stays text."""
+    for name in FORMS:
+        if name in fitting or name + SHARES in fitting:
+            return name
+    dates = [form for form in DATES if form in fitting]
+    return dates[0] if len(dates) == 1 else ""
+
+
+def _all_match(text: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
 def read_text(text: pa.ChunkedArray, reading: str) -> pa.ChunkedArray:

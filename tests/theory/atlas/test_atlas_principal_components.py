@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_diabetes, load_digits, load_wine, make_swiss_roll
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, LinearRegression
 
 from certifit import (
     PCA,
@@ -15,6 +15,7 @@ from certifit import (
     L1Selector,
     LocallyLinearEmbedding,
     ProbabilisticPCA,
+    SequentialSelector,
     TrimmedPCA,
     TruncatedSVD,
     two_views,
@@ -296,3 +297,45 @@ def test_control_correlation_with_the_target():
     alpha = SELECTED.alpha_
     correlation = np.abs((COLUMNS - COLUMNS.mean()).T @ (PROGRESS - PROGRESS.mean())) / len(PROGRESS)
     assert not are_zero_in_the_optimum((correlation < alpha).to_numpy(), alpha)
+
+
+def held_out_score(columns):
+    """The mean R² of least squares on five folds in their order, by hand."""
+    y, numbers = PROGRESS.to_numpy(), np.arange(len(PROGRESS))
+    design = np.column_stack([np.ones(len(y)), PEOPLE.to_numpy()[:, list(columns)]])
+    scores = []
+    for test in np.array_split(numbers, 5):
+        train = np.setdiff1d(numbers, test)
+        beta = np.linalg.lstsq(design[train], y[train], rcond=None)[0]
+        scores.append(1 - np.sum((y[test] - design[test] @ beta) ** 2) / np.sum((y[test] - y[test].mean()) ** 2))
+    return np.mean(scores)
+
+
+def each_step_is_best(taken):
+    """Whether every column, with those before it, has a better score than any other in its place."""
+    for step, column in enumerate(taken):
+        others = set(range(PEOPLE.shape[1])) - set(taken[: step + 1])
+        if any(held_out_score([*taken[:step], other]) > held_out_score([*taken[:step], column]) for other in others):
+            return False
+    return True
+
+
+def test_each_step_is_the_best_of_its_candidates(greedy):
+    assert each_step_is_best(greedy)
+
+
+def test_control_columns_by_their_single_scores():
+    assert not each_step_is_best(sorted(range(PEOPLE.shape[1]), key=lambda j: -held_out_score([j]))[:6])
+
+
+def test_control_greedy_is_not_best(greedy):
+    better = [PEOPLE.columns.get_loc(name) for name in ("sex", "bmi", "bp", "s1", "s2", "s5")]
+    assert held_out_score(better) > held_out_score(greedy)
+    assert not each_step_is_best(sorted(better, key=lambda j: -held_out_score([j])))
+
+
+@pytest.fixture(scope="module")
+def greedy():
+    """Six columns in the order in which forward selection takes them."""
+    search = SequentialSelector(LinearRegression(), n_features_to_select=6).fit(PEOPLE, PROGRESS)
+    return search.path_["column"].tolist()

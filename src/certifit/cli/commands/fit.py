@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from certifit.cli.files import TableFiles, check_writable, read_table
+from certifit.cli.cluster import dask_cluster
+from certifit.cli.files import TableFiles, check_writable, table_to_fit
 from certifit.cli.saved_model import load_table_model
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
@@ -17,10 +19,16 @@ from certifit.rows import set_threads
 from certifit.store import save, write_atomically
 from certifit.table.alerts import Alert, choice_alert, table_alerts, usefulness_alert
 from certifit.table.cross_validation import CrossValidation
-from certifit.table.labelled_table import LabelledTable
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.digest import fitted_digest
-from certifit.table.portfolio.fitting import TableRoles, fit_prepared, prepare, replayed_settings
+from certifit.table.portfolio.fitting import (
+    PreparedTable,
+    TableRoles,
+    fit_prepared,
+    prepare,
+    replayed_settings,
+    streaming,
+)
 from certifit.table.portfolio.leaderboard import (
     choice_words,
     header,
@@ -31,8 +39,9 @@ from certifit.table.portfolio.leaderboard import (
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import METRICS
 from certifit.table.portfolio.search import SearchSettings, check_names
+from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_classifier import TableClassifier
-from certifit.table.table_model import TableModel
+from certifit.table.table_model import LabelledData, TableModel
 from certifit.table.table_regressor import FAMILIES, TableRegressor
 
 MOST_CLASSES = 20  # listed on the screen
@@ -61,6 +70,8 @@ class FitSettings:
     jobs: int | None = None
     categorical: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    stream: bool = False
+    dask: str | None = None
 
     @property
     def roles(self) -> TableRoles:
@@ -90,6 +101,11 @@ class FitPlaces(NamedTuple):
 
 def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: Screen) -> bool:
     """Do the job; True if the certificate holds and, of a replay, the bits are the same."""
+    with nullcontext() if settings.dask is None else dask_cluster(settings.dask):
+        return _fit_table(path, settings, places, screen)
+
+
+def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: Screen) -> bool:
     for place in places:  # before the work, not after it
         if place is not None:
             check_writable(place, *path.paths)
@@ -97,7 +113,7 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
     replayed = None if settings.replay is None else load_table_model(settings.replay)
     if settings.jobs is not None:
         set_threads(settings.jobs)
-    prepared = prepare(read_table(path), settings.roles, settings.task)
+    prepared = _prepare(path, settings, replayed)
     data = prepared.data
     _check_task(settings, data)
     search = settings.search(data.choice.task)
@@ -105,7 +121,7 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
     if ledger is not None:
         search = replayed_settings(search, ledger)
     _show_table(screen, path.name, settings, data)
-    alerts = table_alerts(data)
+    alerts = table_alerts(prepared.sample)
     _show_alerts(screen, alerts)
 
     with screen.contest() as tell:
@@ -127,8 +143,8 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
     repeat = shlex.join([*_typed(path, settings), "--replay", str(places.model)])
     if places.report is not None:
         page = Report(
-            model, data, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
-            leaderboard=_page_lines(model), reproduce=repeat,
+            model, prepared.sample, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
+            leaderboard=_page_lines(model), reproduce=repeat, drawn=prepared.drawn,
         )  # fmt: skip
         write_atomically(places.report, render(page).encode())
     screen.heading("Written")
@@ -140,10 +156,22 @@ def run_fit(path: TableFiles, settings: FitSettings, places: FitPlaces, screen: 
     return model.certificate_.holds and same.get("same_bits", True)
 
 
+def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | None) -> PreparedTable:
+    """The table with the roles of its columns; a replay reads it as the first run did."""
+    search = settings.search("classification")
+    ledger = getattr(replayed, "search_", None)
+    if ledger is not None:
+        search = replayed_settings(search, ledger)
+    how = streaming(search, ledger, settings.stream, settings.dask)
+    return prepare(table_to_fit(path, how.asked), settings.roles, settings.task, how)
+
+
 def _typed(path: TableFiles, settings: FitSettings) -> list[str]:
     """The command that reads the table in the same way."""
     words = ["certifit", "fit", *path.paths, "--target", settings.target]
     words += ["--task", settings.task] if settings.task != "auto" else []
+    words += ["--stream"] if settings.stream else []
+    words += ["--dask", settings.dask] if settings.dask else []
     for name in ("weight", "group", "time"):
         words += [f"--{name}", getattr(settings, name)] if getattr(settings, name) else []
     for name in ("drop", "keep", "categorical", "missing"):
@@ -167,7 +195,7 @@ def _check_settings(settings: FitSettings) -> None:
     check_names(settings.search("classification"))
 
 
-def _check_task(settings: FitSettings, data: LabelledTable) -> None:
+def _check_task(settings: FitSettings, data: LabelledData) -> None:
     """Refuse settings that are not for this kind of target."""
     if data.choice.task == "classification":
         if settings.family != "auto":
@@ -184,7 +212,7 @@ def _check_task(settings: FitSettings, data: LabelledTable) -> None:
         )
 
 
-def _ledger(model: TableModel, data: LabelledTable) -> SearchLedger:
+def _ledger(model: TableModel, data: LabelledData) -> SearchLedger:
     """The ledger of a model to replay on the rows that it was fitted to; other rows are refused."""
     if not hasattr(model, "search_"):
         raise DataError(got="a model without a ledger to replay", wanted="one for which models were compared")
@@ -224,15 +252,18 @@ def _page_lines(model: TableModel) -> list[dict[str, str]]:
     return [dict(zip(names, line, strict=True)) for line in leaderboard_lines(model.search_)]
 
 
-def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledTable) -> None:
+def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledData) -> None:
     columns = data.columns
-    rows = f"{len(data.y) + data.unlabelled:,} rows, {len(columns)} columns beside the target"
+    rows = f"{data.n_rows + data.unlabelled:,} rows, {len(columns)} columns beside the target"
     screen.say(f"{name}: {rows}" + (f"; dropped: {', '.join(settings.drop)}" if settings.drop else ""))
     screen.say(f"target {settings.target}: {target_words(data, MOST_CLASSES)}")
     task, why = data.choice
     other = "regression" if task == "classification" else "classification"
-    doubtful = settings.task == "auto" and data.y.dtype.kind in "iuf"
+    doubtful = settings.task == "auto" and data.has_numeric_target
     screen.say(f"{task}: {why}" + (f" (--task {other} says otherwise)" if doubtful else ""))
+    if isinstance(data, StreamedTable):
+        drawn = f"models are compared, and pictures drawn, on {data.sample.n_rows:,} rows drawn at random"
+        screen.say(f"read block by block, never all of it in memory; {drawn}")
     if data.unlabelled:
         screen.say(f"{data.unlabelled:,} rows have no {settings.target}; they are left out")
     screen.table(
@@ -294,7 +325,7 @@ def _listed(settings: FitSettings, model: TableModel) -> dict[str, Any]:
 def _document(
     path: TableFiles,
     model: TableModel,
-    data: LabelledTable,
+    data: LabelledData,
     assessment: CrossValidation | str,
     alerts: list[Alert],
 ) -> dict[str, Any]:

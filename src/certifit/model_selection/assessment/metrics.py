@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
@@ -48,6 +49,12 @@ def _brier(y: Array, p: Array, classes: Array) -> Array:
     return -squares / 2 if len(classes) == 2 else -squares
 
 
+def _poisson_deviance(y: Array, said: Array, _: Any) -> Array:
+    """Minus the deviance of counts; a mean of 0 or below counts as 1e-9, which is as wrong as a number can say."""
+    mean = np.maximum(said, 1e-9)
+    return -2 * (xlogy(y, y / mean) - (y - mean))
+
+
 ROW_METRICS: dict[str, RowMetric] = {
     "accuracy": RowMetric("predict", True, _right, lambda k: (0.0, 1.0), binary=True),
     "neg_brier_score": RowMetric("predict_proba", True, _brier, lambda k: (-1.0 if k == 2 else -2.0, 0.0)),
@@ -58,6 +65,7 @@ ROW_METRICS: dict[str, RowMetric] = {
     "neg_mean_absolute_error": RowMetric(
         "predict", False, lambda y, said, _: -np.abs(y - said), lambda k: (-np.inf, 0)
     ),
+    "neg_mean_poisson_deviance": RowMetric("predict", False, _poisson_deviance, lambda k: (-np.inf, 0)),
     # Of a row that is encoded and decoded, the squared distance from itself; for estimators that have no target.
     "neg_reconstruction_error": RowMetric(
         "reconstruction_error", False, lambda y, said, _: -said, lambda k: (-np.inf, 0)

@@ -20,7 +20,8 @@ from certifit.decomposition.pca.pca import PCA
 from certifit.exceptions import DataError
 from certifit.mixture.choose_components import MixtureChoice, select_mixture
 from certifit.rows import Array
-from certifit.table.columns import Column, encode_columns, learn_columns
+from certifit.table.columns import Column, encode_columns
+from certifit.table.learning.learn_columns import learn_columns
 
 
 @dataclass(frozen=True)

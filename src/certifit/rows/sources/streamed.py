@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,8 @@ from certifit.rows.rows import R, Relabel, Rows, relabelled, write_rows
 from certifit.rows.sources.table import Source, Table
 from certifit.rows.sums import S
 from certifit.rows.threads import parallel_map, parallel_sum
+
+T = TypeVar("T")
 
 
 class UnparsedBlock(NamedTuple):
@@ -89,11 +91,7 @@ class FileRows(Rows):
 
     def _read_ahead(self) -> Generator[UnparsedBlock, None, None]:
         """Give blocks as they were read; the next one is read meanwhile."""
-        with closing(self._cut_blocks()) as pieces, ThreadPoolExecutor(1) as reader:
-            ahead = reader.submit(next, pieces, None)
-            while (piece := ahead.result()) is not None:
-                ahead = reader.submit(next, pieces, None)
-                yield piece
+        return read_ahead(self._cut_blocks())
 
     def _cut_blocks(self) -> Generator[UnparsedBlock, None, None]:
         """Cut and join the batches of the source into blocks."""
@@ -127,6 +125,15 @@ class FileRows(Rows):
         block = Block(X, y, w, piece.start)
         check_block(block, self.terms, self.names, self.columns.y)
         return relabelled(block, self.relabels)
+
+
+def read_ahead(pieces: Generator[T, None, None]) -> Generator[T, None, None]:
+    """Give what a generator gives; it makes the next piece meanwhile."""
+    with closing(pieces), ThreadPoolExecutor(1) as reader:
+        ahead = reader.submit(next, pieces, None)
+        while (piece := ahead.result()) is not None:
+            ahead = reader.submit(next, pieces, None)
+            yield piece
 
 
 def _matrix(batches: Sequence[Any], wanted: Any, dtype: np.dtype[Any]) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -45,16 +45,13 @@ class PortfolioTuning:
     linear_machine_rows: int = 50_000
     network_rows: int = 20_000
     additive_rows: int = 50_000
+    streamed_bytes: float = 2**29  # that trees may hold of rows which are read block by block
+    row_bytes: int = 64  # that trees hold of a row, beside a byte of each of its entries
     drawn_settings: int = 12  # of boosting, at random
     compiling_seconds: float = 20.0  # of boosting's loops, the first time on a computer
 
 
 _LIMITS = PortfolioTuning()
-
-
-def reading_of(data: LabelledTable) -> dict[str, Any]:
-    """How the columns of labelled rows are read, as a table model takes it."""
-    return {"keep": data.keep, "categorical": data.categorical, "missing_words": data.missing_words}
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,7 @@ class TableFacts:
     family: str = "auto"
     natural_family: str = "gaussian"  # of the linear model of a quantity
     reading: Mapping[str, Any] = field(default_factory=dict)  # how columns are read, as a table model takes it
+    streamed_rows: int = 0  # of the table that the chosen model is fitted to block by block; 0 where it is in memory
 
     @classmethod
     def of(cls, data: LabelledTable, seed: int, class_weight: Any = None, family: str = "auto") -> TableFacts:
@@ -80,7 +78,7 @@ class TableFacts:
             natural = choose_family(data.y, data.weights).family
         entries = len(data.y) * sum(len(column.features) for column in data.columns)
         return cls(
-            data.choice.task, len(data.y), entries, deviation, seed, class_weight, family, natural, reading_of(data)
+            data.choice.task, len(data.y), entries, deviation, seed, class_weight, family, natural, data.reading
         )
 
 
@@ -93,6 +91,7 @@ class ModelKind:
     regressor: Callable[..., Any] | None = None
     variants: tuple[Settings, ...] = ()
     most_rows: float = np.inf
+    in_blocks: Literal["no", "codes", "yes"] = "no"  # whether rows may be read block by block; trees hold their codes
     loop: PlainFirst | None = None  # that takes long to compile, the first time on a computer
 
     def compiling_seconds(self, entries: int) -> float:
@@ -134,9 +133,16 @@ def suits(name: str, facts: TableFacts) -> str:
         return "not for amounts whose linear model is by least squares already"
     if facts.n_rows > kind.most_rows:
         return f"{facts.n_rows:,} rows are more than the {kind.most_rows:,.0f} up to which it is tried"
+    if facts.streamed_rows and not _fits_in_blocks(kind, facts):
+        return "it would hold all rows in memory"
     if classes and facts.class_weight is not None and name == "naive_bayes":
         return "it takes no class weights"
     return ""
+
+
+def _fits_in_blocks(kind: ModelKind, facts: TableFacts) -> bool:
+    held = facts.streamed_rows * (facts.n_entries / max(facts.n_rows, 1) + _LIMITS.row_bytes)
+    return kind.in_blocks == "yes" or (kind.in_blocks == "codes" and held <= _LIMITS.streamed_bytes)
 
 
 def variants_of(name: str, facts: TableFacts) -> tuple[Settings, ...]:
@@ -201,12 +207,12 @@ RUN_ORDER = (
 )  # fmt: skip
 # From the simplest on: of models that are as good, the first is taken.
 KINDS: dict[str, ModelKind] = {
-    "linear": ModelKind("linear model", variants=_STRENGTHS),
-    "least_squares": ModelKind("least squares", regressor=TableRegressor),
-    "naive_bayes": ModelKind("naive Bayes", lambda facts: NaiveBayes("auto")),
+    "linear": ModelKind("linear model", variants=_STRENGTHS, in_blocks="yes"),
+    "least_squares": ModelKind("least squares", regressor=TableRegressor, in_blocks="yes"),
+    "naive_bayes": ModelKind("naive Bayes", lambda facts: NaiveBayes("auto"), in_blocks="yes"),
     "linear_svm": ModelKind(
         "linear SVM", lambda facts, **s: LinearSVC(**s), _linear_machine_regressor, _STRENGTHS,
-        _LIMITS.linear_machine_rows,
+        _LIMITS.linear_machine_rows, "yes",
     ),
     "additive": ModelKind(
         "additive model", lambda facts, **s: AdditiveClassifier(**s), lambda facts, **s: AdditiveRegressor(**s),
@@ -221,12 +227,14 @@ KINDS: dict[str, ModelKind] = {
             {"max_features": 0.5}, {"extra": True}, {"min_samples_leaf": 3, "max_features": 0.5},
             {"extra": True, "max_features": 0.5, "min_samples_leaf": 2}, {"min_samples_leaf": 5},
         ),
-        loop=FOREST_TREES,
+        in_blocks="codes", loop=FOREST_TREES,
     ),
     "network": ModelKind(
         "neural network", _network, None,
         ({"alpha": 0.1}, {"alpha": 1.0}, {"hidden_layer_sizes": [64, 64]}, {"learning_rate_init": 0.01}),
         _LIMITS.network_rows,
     ),
-    "boosting": ModelKind("gradient boosting", _boosting_classifier, _boosting_regressor, loop=BOOSTED_TREES),
+    "boosting": ModelKind(
+        "gradient boosting", _boosting_classifier, _boosting_regressor, in_blocks="codes", loop=BOOSTED_TREES
+    ),
 }  # fmt: skip

@@ -12,15 +12,28 @@ import pyarrow as pa
 
 from certifit.core.settings import did_you_mean
 from certifit.exceptions import CertificateWarning, DataError
+from certifit.rows import Array
+from certifit.rows.sources.open_source import open_source
+from certifit.rows.sources.table import Source
 from certifit.table.columns import pick
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable, labelled_table
 from certifit.table.portfolio.candidates import TableFacts, build
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.ledger import SearchLedger
-from certifit.table.portfolio.search import RowOrder, SearchSettings, check_names, search, why_not_compared
+from certifit.table.portfolio.search import (
+    RowOrder,
+    SearchSettings,
+    check_names,
+    in_memory,
+    search,
+    why_not_compared,
+)
 from certifit.table.reading import as_table
-from certifit.table.table_model import TableModel
+from certifit.table.streaming.learning_pass import StreamPlan
+from certifit.table.streaming.memory import is_large
+from certifit.table.streaming.streamed_table import StreamedTable, streamed_table
+from certifit.table.table_model import LabelledData, TableModel
 
 
 @dataclass(frozen=True)
@@ -36,18 +49,80 @@ class TableRoles:
     categorical: tuple[str, ...] = ()  # numbers that are categories
     missing_words: tuple[str, ...] = ()  # that stand for missing entries, beside the usual ones
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How columns are read, as a table model takes it."""
+        return {name: getattr(self, name) for name in ("keep", "categorical", "missing_words")}
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns that say how rows belong together, and are not learnt from."""
+        return tuple({name: None for name in (self.group, self.time) if name is not None})
+
 
 @dataclass(frozen=True)
 class PreparedTable:
     """Labelled rows, and the columns that say which belong together or come later."""
 
-    data: LabelledTable
+    data: LabelledData
     order: RowOrder
 
+    @property
+    def sample(self) -> LabelledTable:
+        """The rows, or some of them where they are read block by block."""
+        return in_memory(self.data)
 
-def prepare(X: Any, roles: TableRoles, task: Any = "auto") -> PreparedTable:
+    @property
+    def drawn(self) -> Array | None:
+        """The numbers of those rows, where they are some of them."""
+        return self.data.sample_numbers if isinstance(self.data, StreamedTable) else None
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """Whether a table is read block by block, and how many rows are drawn from it on the way."""
+
+    asked: bool = False  # else only where its files are large beside the memory available
+    dask: bool = False  # whether the workers of the current Dask cluster read it
+    sample_rows: int = 10_000
+    seed: int = 0
+
+
+def prepare(
+    X: Any, roles: TableRoles, task: Any = "auto", stream: StreamSettings = StreamSettings()
+) -> PreparedTable:
     """Give every column its role; what cannot be is refused."""
+    if stream.asked or is_large(X):
+        return _prepare_stream(X, roles, task, stream)
     table = as_table(X)
+    _check_roles(table, roles)
+    table = table.drop_columns(list(roles.drop))
+    data = labelled_table(table, roles.target, roles.weight, task=task, **roles.reading)
+    order = _row_order(data.table, roles)
+    data = replace(data, table=data.table.drop_columns([*roles.beside]))
+    return PreparedTable(data, order)
+
+
+def _prepare_stream(X: Any, roles: TableRoles, task: Any, stream: StreamSettings) -> PreparedTable:
+    """The same for a table that is read block by block; groups and times are those of its sample."""
+    source = open_source(X)
+    if isinstance(source, Source):
+        _check_roles(source.schema.empty_table(), roles)
+    plan = StreamPlan(
+        roles.target, roles.weight, task, roles.beside, roles.drop, **roles.reading, sample_rows=stream.sample_rows,
+        seed=stream.seed,
+    )  # fmt: skip
+    if stream.dask:
+        from certifit.table.streaming.distributed_table import distributed_table
+
+        data: StreamedTable = distributed_table(X, plan)
+    else:
+        data = streamed_table(X, plan)
+    return PreparedTable(data, _row_order(data.sample_table, roles))
+
+
+def _check_roles(table: pa.Table, roles: TableRoles) -> None:
+    """Refuse columns that are not there, and those that would be two things."""
     taken = {roles.target, roles.weight, roles.group, roles.time} - {None}
     for name in roles.drop:
         pick(table, name, "column to drop")
@@ -59,18 +134,18 @@ def prepare(X: Any, roles: TableRoles, task: Any = "auto") -> PreparedTable:
     for role, column in (("group", roles.group), ("time", roles.time)):
         if column is not None and column in (roles.target, roles.weight):
             raise DataError(got=f"{column!r} as the {role} and as the target or weight", wanted="another column")
-    table = table.drop_columns(list(roles.drop))
     for role, column in (("group", roles.group), ("time", roles.time)):
         if column is not None:
             pick(table, column, f"{role} column")
-    reading = {name: getattr(roles, name) for name in ("keep", "categorical", "missing_words")}
-    data = labelled_table(table, roles.target, roles.weight, task=task, **reading)
-    groups, times = (_codes(data.table, name) for name in (roles.group, roles.time))
+
+
+def _row_order(table: pa.Table, roles: TableRoles) -> RowOrder:
+    """Which rows belong together, and which come later."""
+    groups, times = (_codes(table, name) for name in (roles.group, roles.time))
     for role, codes in (("groups", groups), ("times", times)):
         if codes is not None and codes.max() == 0:
             raise DataError(got=f"one value only in the column of {role}", wanted="at least two different ones")
-    data = replace(data, table=data.table.drop_columns([*{roles.group, roles.time} - {None}]))
-    return PreparedTable(data, RowOrder(groups, times, roles.group or "", roles.time or ""))
+    return RowOrder(groups, times, roles.group or "", roles.time or "")
 
 
 def _codes(table: pa.Table, name: str | None) -> Any:
@@ -91,14 +166,16 @@ def fit_prepared(
 ) -> tuple[TableModel, CrossValidation | str]:
     """The chosen model and its cross-validation; where rows are too few to compare, the linear one and why."""
     data = table.data
-    why = "as asked" if settings.folds == 0 else why_not_compared(data, settings)
+    why = "as asked" if settings.folds == 0 else why_not_compared(table.sample, settings)
     if not why:
         found = search(data, settings, table.order, tell, replay)
         return found.model, found.assessment
     check_names(settings)
     name = settings.kinds[0]
     model = build(
-        name, settings.settings or {}, TableFacts.of(data, settings.seed, settings.class_weight, settings.family)
+        name,
+        settings.settings or {},
+        TableFacts.of(table.sample, settings.seed, settings.class_weight, settings.family),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)
@@ -108,7 +185,7 @@ def fit_prepared(
 
 _OPTIONS = (
     "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "categorical", "missing_words",
-    "class_weight", "family",
+    "class_weight", "family", "stream", "dask",
 )  # fmt: skip
 
 
@@ -137,9 +214,11 @@ def fit(
     budget : seconds for comparing models, or '2m'; the fit to all rows comes after it
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
-    **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae), cv (5 folds),
-        weight, group and time (names of columns), drop, keep and categorical (lists of names), missing_words (a
-        list), class_weight, family
+    **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae, deviance, the
+        usual one of counts), cv (5 folds), weight, group and time (names of columns), drop, keep and categorical
+        (lists of names), missing_words (a list), class_weight, family; stream=True reads files block by block even
+        where they are small: those that are large beside the memory available are read so in any case, and models are
+        compared on rows drawn from them; dask=True has the workers of the current dask.distributed.Client read them
 
     Returns
     -------
@@ -164,7 +243,8 @@ def fit(
     )  # fmt: skip
     if ledger is not None:
         settings = replayed_settings(settings, ledger)
-    table = prepare(X, _roles(target, options), options.get("task", "auto"))
+    how = streaming(settings, ledger, options.get("stream"), options.get("dask"))
+    table = prepare(X, _roles(target, options), options.get("task", "auto"), how)
     return fit_prepared(table, settings, replay=ledger)[0]
 
 
@@ -174,6 +254,19 @@ def replayed_settings(settings: SearchSettings, ledger: SearchLedger) -> SearchS
         settings, budget=ledger.budget, model=ledger.asked, metric=ledger.metric_word, folds=ledger.asked_folds,
         seed=ledger.seed, class_weight=ledger.class_weight or None, family=ledger.family, rule=ledger.rule,
     )  # fmt: skip
+
+
+def streaming(
+    settings: SearchSettings, ledger: SearchLedger | None = None, asked: Any = None, dask: Any = None
+) -> StreamSettings:
+    """How a table is read for such a comparison, or for the one that a ledger tells of."""
+    if ledger is not None and (ledger.streamed == "dask") != bool(dask):
+        raise DataError(
+            got=f"a replay {'with' if dask else 'without'} a Dask cluster",
+            wanted=f"one {'without' if dask else 'with'} it, as in the first run: other pieces have other last bits",
+        )
+    again = ledger is not None and ledger.streamed != ""
+    return StreamSettings(bool(asked or dask) or again, bool(dask), settings.most_rows, settings.seed)
 
 
 def _ledger_of(model: Any) -> SearchLedger | None:

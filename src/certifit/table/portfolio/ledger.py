@@ -65,6 +65,7 @@ class SearchLedger:
     choice: Certificate  # what is proved about the choice
     unseen_errors: Array  # ascending: how strange rows looked to models that had not seen them
     digest: str = ""  # SHA-256 of everything that was fitted
+    streamed: str = ""  # "blocks" or "dask" where rows were read so, and those compared drawn; empty: in memory
 
     @property
     def winner(self) -> Attempt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import xlogy
 
 from certifit.exceptions import DataError
 from certifit.table.labelled_table import LabelledTable
@@ -30,7 +31,7 @@ class TableMetric:
         return first, second
 
 
-METRICS = ("auto", "accuracy", "log_loss", "brier", "r2", "mae")
+METRICS = ("auto", "accuracy", "log_loss", "brier", "r2", "mae", "deviance")
 _OF_CLASSES = {
     "accuracy": TableMetric("accuracy", "accuracy", True),
     "log_loss": TableMetric("log loss", "neg_log_loss", False, scale=-1.0),
@@ -38,17 +39,25 @@ _OF_CLASSES = {
 }
 
 
-def find_metric(word: str, data: LabelledTable) -> TableMetric:
-    """The metric that a word stands for; auto is accuracy, or R² of a quantity."""
+def find_metric(word: str, data: LabelledTable, family: str = "auto") -> TableMetric:
+    """The metric that a word stands for; auto is accuracy, the deviance of counts, or R² of any other quantity."""
     if data.choice.task == "classification":
         known, usual = _OF_CLASSES, "accuracy"
     else:
-        spread = float(np.average((data.y - np.average(data.y, weights=data.w)) ** 2, weights=data.w))
+        mean = np.average(data.y, weights=data.w)
+        spread = float(np.average((data.y - mean) ** 2, weights=data.w))
         known = {
             "r2": TableMetric("R²", "neg_mean_squared_error", True, 1.0, 1 / spread if spread > 0 else 1.0),
             "mae": TableMetric("mean absolute error", "neg_mean_absolute_error", False, scale=-1.0),
         }
-        usual = "r2"
+        if data.y.min() >= 0 and mean > 0:
+            apart = 2 * float(np.average(xlogy(data.y, data.y / mean), weights=data.w))  # the deviance of the mean
+            scale = 1 / apart if apart > 0 else 1.0
+            known["deviance"] = TableMetric("D²", "neg_mean_poisson_deviance", True, 1.0, scale)
+        counts = family in ("poisson", "negative_binomial") or (
+            family == "auto" and data.choose_family().family == "poisson"
+        )
+        usual = "deviance" if counts and "deviance" in known else "r2"
     word = usual if word == "auto" else word
     if word not in known:
         raise DataError(got=f"the metric {word!r} for {data.choice.task}", wanted=f"one of auto, {', '.join(known)}")

@@ -35,13 +35,14 @@ from certifit.rows.named_columns import nearest_names
 from certifit.table.cross_validation import CrossValidation, assess_answers
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.portfolio.calibration import unseen_errors
-from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, Settings, TableFacts, build, reading_of
+from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, Settings, TableFacts, build
 from certifit.table.portfolio.clock import Clock
 from certifit.table.portfolio.contest import Contest, Trial
 from certifit.table.portfolio.digest import fitted_digest
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import find_metric
-from certifit.table.table_model import TableModel
+from certifit.table.streaming.streamed_table import StreamedTable
+from certifit.table.table_model import LabelledData, TableModel
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,11 @@ class FoundModel:
         return self.model.search_
 
 
+def in_memory(data: LabelledData) -> LabelledTable:
+    """The rows themselves, or those drawn from a table that is read block by block."""
+    return data.sample if isinstance(data, StreamedTable) else data
+
+
 def why_not_compared(data: LabelledTable, settings: SearchSettings) -> str:
     """Why models cannot be compared on these rows; empty where they can."""
     if len(data.y) < settings.fewest_rows:
@@ -117,7 +123,7 @@ def why_not_compared(data: LabelledTable, settings: SearchSettings) -> str:
 
 
 def search(
-    data: LabelledTable,
+    data: LabelledData,
     settings: SearchSettings,
     order: RowOrder = RowOrder(),
     tell: Callable[[Contest, Trial], Any] = lambda contest, trial: None,
@@ -129,13 +135,17 @@ def search(
     contest, notes = _make_contest(
         compared, settings, order.among(rows), Clock(None if replay else settings.budget), tell
     )
+    if isinstance(data, StreamedTable):
+        contest.facts = replace(contest.facts, streamed_rows=data.n_rows)
+    if len(compared.y) < data.n_rows:
+        notes = (*notes, f"models were compared on {len(compared.y):,} of {data.n_rows:,} rows, drawn at random")
     _run(contest, settings, replay)
     trials = contest.scored
     scores = np.column_stack([contest.problem.weighed(t.scores[t.tested], t.tested) for t in trials])
     terms = {"n_splits": len(contest.splits), "rule": settings.rule, "draws": settings.draws}
     claim = make_claim(scores, contest.metric.of_rows, settings.confidence, settings.seed, terms)
     winner = trials[claim.chosen]
-    model = build(winner.name, winner.settings, replace(contest.facts, reading=reading_of(data)))
+    model = build(winner.name, winner.settings, replace(contest.facts, reading=data.reading))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is shown
         model.fit(data)
@@ -150,6 +160,7 @@ def search(
         low, high, settings.confidence,
         certify_choice(claim, _certified_splits(contest, compared, order.among(rows))),
         unseen_errors(compared.y[tested], contest.problem.classes, answers), fitted_digest(model),
+        data.engine if isinstance(data, StreamedTable) else "",
     )  # fmt: skip
     return FoundModel(model, assess_answers(compared, winner.answers, contest.splits, notes))
 
@@ -164,11 +175,12 @@ def check_names(settings: SearchSettings) -> None:
             )  # fmt: skip
 
 
-def _compared_rows(data: LabelledTable, settings: SearchSettings) -> tuple[LabelledTable, Array]:
+def _compared_rows(whole: LabelledData, settings: SearchSettings) -> tuple[LabelledTable, Array]:
     """The rows on which models are compared, and their numbers; columns that tell rows apart are left out."""
+    data = in_memory(whole)
     # Part of the rows may have numbers with gaps: what tells rows apart is judged by all of them.
-    table = data.table.drop_columns([c.name for c in data.columns if c.identifies])
-    keep = tuple(c.name for c in data.columns if c.kind != "left out")
+    table = data.table.drop_columns([c.name for c in whole.columns if c.identifies])
+    keep = tuple(c.name for c in whole.columns if c.kind != "left out")
     rows = np.arange(len(data.y))
     if len(rows) > settings.most_rows:
         rows = np.sort(np.random.default_rng(settings.seed).permutation(rows)[: settings.most_rows])
@@ -185,13 +197,11 @@ def _make_contest(
     clock: Clock,
     tell: Callable[[Contest, Trial], Any],
 ) -> tuple[Contest, tuple[str, ...]]:
-    metric = find_metric(settings.metric, data)
+    metric = find_metric(settings.metric, data, settings.family)
     facts = TableFacts.of(data, settings.seed, settings.class_weight, settings.family)
     options = {"sample_weight": data.w, "groups": order.groups}
     problem = make_problem(build("linear", {}, facts), data.table, data.y, options)
     splits, notes = _folds(problem, settings, order)
-    if len(data.y) == settings.most_rows:
-        notes = (*notes, f"models were compared on {len(data.y):,} rows, drawn at random")
     return Contest(problem, splits, metric, facts, clock, tell, settings.confidence), notes
 
 

@@ -1,0 +1,1 @@
+"""What becomes of each column of a table, learnt in one pass over its blocks."""
