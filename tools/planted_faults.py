@@ -256,8 +256,8 @@ below says what their own certificates and a later audit said.
 
 {trials} trials: {seen} seen, {refused} refused, {harmless} harmless, {MISSED} missed. Of those that the audit saw,
 {missed_by_fits} were not seen by the fit's own certificate (two of them came after it): **audit a model that matters,
-on another machine if you can.** A fault in what both use (the rows themselves, NumPy, the processor) is seen by neither
-on one machine.
+on another machine if you can.** A fault in what both use (the rows themselves, NumPy, the processor) is seen by
+neither on one machine.
 
 """
 
