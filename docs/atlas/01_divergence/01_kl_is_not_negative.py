@@ -32,10 +32,10 @@ print(f"KL(limited, healthy) = {kl(limited, healthy):.4f}, KL(healthy, limited) 
 print(f"KL(healthy, healthy) = {kl(healthy, healthy)}")
 
 # %%
-# Visits to a doctor in a year, of people with a physical limitation (p) and without (q). Bars below zero are where p
-# has less mass than q; together the bars are above zero.
+# Visits to a doctor in a year (9+: nine or more) of people with a physical limitation (p) and without (q). Bars below
+# zero are where p has less mass than q; together the bars are above zero.
 
-plot_kl_terms(limited, healthy, [*range(9), "9 or more"])
+plot_kl_terms(limited, healthy, [*range(9), "9+"])
 
 # %%
 # A control that must fail
