@@ -17,6 +17,7 @@ from benchmarks.adaboost import adaboost_stumps
 from benchmarks.additive import additive_classes
 from benchmarks.boosting import boosting_small, boosting_tall
 from benchmarks.boosting_memory import boosting_memory
+from benchmarks.cold_start import cold_start
 from benchmarks.elastic_path import elastic_path
 from benchmarks.faults import command as faults
 from benchmarks.forest import forest_mnist, forest_tall
@@ -42,6 +43,7 @@ from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.ppca import ppca_missing
 from benchmarks.reporting import DOCS, RESULTS, Report, plain, say, summary, write
 from benchmarks.robust_pca import robust_pca
+from benchmarks.small_tables import small_tables
 from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
 from benchmarks.tree import best_tree, tree_tall
 
@@ -91,7 +93,9 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "adaboost_stumps": ("AdaBoost with stumps", partial(contest, adaboost_stumps)),
     "additive_classes": ("an additive model of two classes", partial(contest, additive_classes)),
     "ppca_missing": ("what missing entries cost probabilistic PCA", ppca_missing),
+    "small_tables": ("fits and answers of small tables", small_tables),
     "import_time": ("what a user waits for first", import_time),
+    "cold_start": ("first fits of every estimator with nothing compiled", cold_start),
     "boosting_memory": ("histogram boosting larger than memory", boosting_memory),
     "out_of_core": ("larger than memory", out_of_core),
 }

@@ -4,7 +4,7 @@ import itertools
 import os
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 # Tables are small and tests run on all cores: threads of BLAS and OpenMP would only wait for each other, busily. This
 # must come before NumPy is loaded. Tests about threads let BLAS have its own again, see `threads` and `blas_threads`.
@@ -15,6 +15,7 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
+from certifit.numerics.compiled.compiling import compiled_at_once  # noqa: E402
 from certifit.rows import set_threads  # noqa: E402
 from certifit.rows.block import BlockTuning, block_tuning  # noqa: E402
 
@@ -32,6 +33,13 @@ def no_figure_stays_open():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(autouse=True)
+def loops_are_compiled_where_a_test_is_about_them(request):
+    """Small tables are otherwise done by the loops' twins, while the loops are not compiled."""
+    with compiled_at_once() if request.node.get_closest_marker("compiled") else nullcontext():
+        yield
 
 
 @pytest.fixture

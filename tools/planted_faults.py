@@ -243,9 +243,11 @@ Written by `python tools/planted_faults.py`. Faults are planted on purpose, mode
 below says what their own certificates and a later audit said.
 
 - *Harm* is how much larger the objective is than without the fault, as a share; of models without an objective, how
-  far a fitted number is off, relatively.
-- *The fit's own certificate* is written while the fault is there. Several of them reuse sums that the solver made,
-  which saves a pass, so that a fault in these sums can fool them.
+  far a fitted number is off, relative to the largest beside it. An audit looks at more than that: it also recomputes
+  stored numbers, to rounding, and so sees faults that did no harm.
+- *The fit's own certificate* is written while the fault is there (but for the last three lines, whose faults come
+  after the fit). Several of them reuse sums that the solver made, which saves a pass, so that a fault in these sums
+  can fool them.
 - *Audit* is `certifit.audit(model, X, y)` afterwards, with its own sums: it trusts nothing of the fit.
 - *Seen*: the audit does not hold. *Refused*: no model came out. *Harmless*: the audit holds, and the objective is
   within the tolerance that was asked for, so that there is nothing to see. *MISSED*: it holds and should not.
@@ -253,8 +255,9 @@ below says what their own certificates and a later audit said.
   models come out right all the same.
 
 {trials} trials: {seen} seen, {refused} refused, {harmless} harmless, {MISSED} missed. Of those that the audit saw,
-{missed_by_fits} were not seen by the fit's own certificate: **audit a model that matters, on another machine if you
-can.** A fault in what both use (the rows themselves, NumPy, the processor) is seen by neither on one machine.
+{missed_by_fits} were not seen by the fit's own certificate (two of them came after it): **audit a model that matters,
+on another machine if you can.** A fault in what both use (the rows themselves, NumPy, the processor) is seen by
+neither on one machine.
 
 """
 

@@ -28,9 +28,14 @@ def _display(translator, node):
 
 
 def _markup(node, as_block):
-    formula = re.sub(r"\\[a-zA-Z]+", lambda command: SYNONYMS.get(command[0], command[0]), node.astext())
     try:
-        return tex2mathml(formula, as_block=as_block)
+        return tex2mathml(spelt_out(node.astext()), as_block=as_block)
     except MathError as error:
         logger.warning("formula %s: %s", node.astext(), error, location=node)
         return f"<code>{node.astext()}</code>"
+
+
+def spelt_out(formula):
+    """A formula as docutils reads it: other names, and braces around the digits of a fraction."""
+    formula = re.sub(r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", formula)
+    return re.sub(r"\\[a-zA-Z]+", lambda command: SYNONYMS.get(command[0], command[0]), formula)

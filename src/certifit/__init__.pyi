@@ -123,6 +123,7 @@ from certifit.cluster.choose_k import choose_clusters as choose_clusters
 from certifit.model_selection.choosing.choose_setting import choose_setting as choose_setting
 from certifit.checkers.comparison import compare as compare
 from certifit.model_selection.comparison.compare_models import compare_models as compare_models
+from certifit.core.config import config as config
 from certifit.feature_selection.scores import correlation_f as correlation_f
 from certifit.linear_model.regularisation_path import enet_path as enet_path
 from certifit.tree.export import export_graphviz as export_graphviz

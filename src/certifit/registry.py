@@ -112,8 +112,8 @@ ESTIMATORS: tuple[Registered, ...] = (
     Registered(
         "KMeans",
         "cluster.kmeans",
-        "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on many small "
-        "tables, and on a single column, that no clustering is better",
+        "a fixed point of Lloyd's algorithm, at most a stated multiple of the best possible objective; on a single "
+        'column, and on many small tables with `config(proof="best")`, that no clustering is better',
     ),
     Registered("MiniBatchKMeans", "cluster.mini_batch_kmeans", "as KMeans: all rows are read, not batches"),
     Registered("GaussianMixture", "mixture.gaussian.gaussian_mixture", _Proves.em, warm_up=_shapes),
@@ -293,6 +293,7 @@ FUNCTIONS: tuple[Registered, ...] = (
     Registered("assess_values", "model_selection.choosing.score_curves"),
     Registered("check_splits", "model_selection.splitting.check"),
     Registered("audit", "checkers.auditing"),
+    Registered("config", "core.config"),
     Registered("report", "report.model_page"),
     Registered("compare", "checkers.comparison"),
     Registered("prove_monotone", "checkers.tree.sums.questions"),

@@ -457,7 +457,7 @@ def test_warm_up_leaves_no_kernel_cold():
         functions = vars(importlib.import_module(module))
         compiled = {name: f for name, f in functions.items() if hasattr(f, "signatures")}
         # What only loops call is compiled into them, and has no signature of its own when they come from the cache.
-        own = {n: f for n, f in compiled.items() if n[0] != "_" and not f.targetoptions.get("no_cpython_wrapper")}
+        own = {n: f for n, f in compiled.items() if n[0] != "_" and not f.options.get("no_cpython_wrapper")}
         cold += [name for name, kernel in own.items() if not kernel.signatures]
         assert compiled or os.environ.get("NUMBA_DISABLE_JIT") == "1"
     assert not cold, " ".join(cold)

@@ -12,7 +12,7 @@ from sklearn import cluster
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
-from certifit import audit
+from certifit import audit, config
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.cluster import seeding
 from certifit.cluster.kmeans import KMeans
@@ -430,7 +430,7 @@ def test_what_is_proved_optimal_is_the_best_of_all_partitions(seed):
     X = rng.integers(-2, 3, size=(n, d)) * 10.0 ** rng.integers(-3, 4) + rng.normal(size=(n, d)) * rng.choice([0, 1])
     w = rng.integers(1, 4, n).astype(float)
     best = optimum(X, w, k)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), config(proof="best"):
         warnings.simplefilter("ignore")  # fewer distinct rows than clusters, say
         model = KMeans(k, random_state=0).fit(X, sample_weight=w)
     for found in (model.certificate_, audit(model, X, sample_weight=w)):

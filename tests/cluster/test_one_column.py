@@ -12,6 +12,7 @@ from sklearn import cluster
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
+from certifit import config
 from certifit.checkers.cluster import kmeans as certificates
 from certifit.checkers.cluster import one_column as checker
 from certifit.checkers.cluster.one_column import LineTuning
@@ -102,7 +103,8 @@ def test_the_time_for_many_clusters_is_bounded():
     """Intervals take time in proportion to numbers x clusters: these are limited, which leaves Lloyd's algorithm."""
     x = np.random.default_rng(0).normal(size=(60, 1))
     best = KMeans(4).fit(x)
-    left = tuned(KMeans(4, random_state=0), most_intervals=3).fit(x)
+    with config(proof="best"):
+        left = tuned(KMeans(4, random_state=0), most_intervals=3).fit(x)
     assert left.inertia_ >= best.inertia_ * (1 - 1e-12)
     tuning = certificates.ClusterCheckTuning(line=LineTuning(most_cells=4 * 50))
     checked = certificates.certify(best.cluster_centers_, best.labels_, 1e-6, as_rows(x), tuning=tuning)

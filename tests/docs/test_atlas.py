@@ -28,7 +28,7 @@ def named_tests(text):
 def test_a_page_has_statement_reason_test_and_control(page):
     source = page.read_text()
     docstring = ast.get_docstring(ast.parse(source))
-    assert len(paragraph(docstring, "Statement.")) > 40
+    assert len(paragraph(docstring, "Statement")) > 40
     assert len(paragraph(docstring, "Why.")) > 40
     held, control = paragraph(docstring, "Held by"), paragraph(docstring, "Control")
     (file,) = set(re.findall(r"``(tests/[\w/]+\.py)``", held))

@@ -3,10 +3,11 @@ KL is not negative, and not symmetric
 =====================================
 
 **Statement.** :math:`KL(p, q) = \sum_x p(x) \log \frac{p(x)}{q(x)} \ge 0` for all distributions :math:`p, q`, and it
-is zero only if :math:`p = q`. Its terms may be negative, and :math:`KL(q, p)` is another number.
+is zero only if :math:`p = q`. Its terms may be negative, and :math:`KL(q, p)` is in general another number.
 
 **Why.** :math:`\log t \le t - 1`, with equality at :math:`t = 1` only. With :math:`t = q/p`:
-:math:`-KL(p, q) \le \sum_x p(x) (q(x)/p(x) - 1) \le 1 - 1 = 0`, because both sum to one.
+:math:`-KL(p, q) \le \sum_x p(x) (q(x)/p(x) - 1) \le 1 - 1 = 0`, summed where :math:`p(x) > 0`, because both sum to
+one.
 
 **Held by** ``tests/theory/atlas/test_atlas_divergence.py``: ``test_kl_is_not_negative``.
 
@@ -31,10 +32,10 @@ print(f"KL(limited, healthy) = {kl(limited, healthy):.4f}, KL(healthy, limited) 
 print(f"KL(healthy, healthy) = {kl(healthy, healthy)}")
 
 # %%
-# Visits to a doctor in a year, of people with a physical limitation (p) and without (q). Bars below zero are where p
-# has less mass than q; together the bars are above zero.
+# Visits to a doctor in a year (9+: nine or more) of people with a physical limitation (p) and without (q). Bars below
+# zero are where p has less mass than q; together the bars are above zero.
 
-plot_kl_terms(limited, healthy, [*range(9), "9 or more"])
+plot_kl_terms(limited, healthy, [*range(9), "9+"])
 
 # %%
 # A control that must fail

@@ -2,9 +2,10 @@ r"""
 Three conventions for zeros
 ===========================
 
-**Statement.** In a divergence :math:`0 \log 0 = 0`, :math:`0 \log \frac{0}{q} = 0` and
-:math:`p \log \frac{p}{0} = \infty` for :math:`p > 0`. They are no matter of taste: each is the limit of the terms of
-distributions without zeros.
+**Statement.** In a divergence :math:`0 \log 0 = 0`, :math:`0 \log \frac{0}{q} = 0` and :math:`p \log \frac{p}{0} =
+\infty` for :math:`p, q > 0`. They are no matter of taste: each is the limit of the terms of distributions without
+zeros. (An outcome that neither has, :math:`0 \log \frac00 = 0`, is left out: no limit decides it, unless both shares
+vanish at the same rate.)
 
 **Why.** :math:`t \log t \to 0` as :math:`t \to 0`, so outcomes that :math:`p` never has cost nothing; but
 :math:`p \log \frac{p}{t} \to \infty`: one row of a kind that :math:`q` excludes refutes :math:`q` for certain.

@@ -3,7 +3,8 @@ The smallest KL is maximum likelihood
 =====================================
 
 **Statement.** Let :math:`\hat p` be the shares of the values in a sample. Among all members :math:`q_\theta` of a
-family, the one with the smallest :math:`KL(\hat p, q_\theta)` is the one with the largest likelihood.
+family of discrete distributions, the one with the smallest :math:`KL(\hat p, q_\theta)` is the one with the largest
+likelihood. (Of densities, minus the mean log-likelihood takes the place of the divergence, which is infinite.)
 
 **Why.** :math:`KL(\hat p, q_\theta) = -H(\hat p) - \frac1n \sum_i \log q_\theta(x_i)`, and the entropy
 :math:`H(\hat p)` does not depend on :math:`\theta`.

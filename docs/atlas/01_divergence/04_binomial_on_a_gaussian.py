@@ -2,16 +2,18 @@ r"""
 A binomial projected on a Gaussian
 ==================================
 
-**Statement.** Of all Gaussians, the one nearest to :math:`p = \mathrm{Bin}(n, \pi)`, by
-:math:`E_p \log p - E_p \log q`, has the mean :math:`n\pi` and the variance :math:`n\pi(1-\pi)`. Its gradient vanishes
-there and nowhere else, and descent ends where the closed form says.
+**Statement.** Of all Gaussians, the one nearest to :math:`p = \mathrm{Bin}(n, \theta)`, :math:`0 < \theta < 1`, by
+:math:`E_p \log p - E_p \log q`, has the mean :math:`n\theta` and the variance :math:`n\theta(1-\theta)`. Its gradient
+vanishes there and nowhere else, and descent ends where the closed form says.
 
-**Why.** :math:`-E_p \log q = \frac12 \log 2\pi v + \frac{1}{2v} (n\pi(1-\pi) + (n\pi - m)^2)`; its derivatives are
-:math:`\frac{m - n\pi}{v}` and :math:`\frac{1}{2v} - \frac{n\pi(1-\pi) + (n\pi - m)^2}{2v^2}`.
+**Why.** :math:`-E_p \log q = \frac12 \log 2\pi v + \frac{1}{2v} (n\theta(1-\theta) + (n\theta - m)^2)`; its
+derivatives are :math:`\frac{m - n\theta}{v}` and :math:`\frac{1}{2v} - \frac{n\theta(1-\theta) + (n\theta -
+m)^2}{2v^2}`. For every :math:`v` the mean :math:`n\theta` is best, and then it falls up to :math:`v =
+n\theta(1-\theta)` and rises after it.
 
 **Held by** ``tests/theory/atlas/test_atlas_divergence.py``: ``test_binomial_on_a_gaussian``.
 
-**Control** ``test_control_variance_of_a_poisson``: the variance :math:`n\pi`, without its factor :math:`1-\pi`,
+**Control** ``test_control_variance_of_a_poisson``: the variance :math:`n\theta`, without its factor :math:`1-\theta`,
 leaves a slope.
 """
 

@@ -3,8 +3,9 @@ The gradient of A is the mean
 =============================
 
 **Statement.** For densities :math:`p(x | \eta) = h(x) \exp(\eta \cdot T(x) - A(\eta))` the gradient of the
-log-normaliser is the mean, :math:`\nabla A(\eta) = E\, T(x)`, and its Hessian the covariance,
-:math:`\nabla^2 A(\eta) = \mathrm{Cov}\, T(x)`. So :math:`A` is convex.
+log-normaliser is the mean, :math:`\nabla A(\eta) = E\, T(x)`, and its Hessian the covariance, :math:`\nabla^2 A(\eta)
+= \mathrm{Cov}\, T(x)`, inside the set of all :math:`\eta` where the sum (or integral) is finite. So :math:`A` is
+convex.
 
 **Why.** :math:`A(\eta) = \log \sum_x h(x) e^{\eta \cdot T(x)}`; to differentiate the logarithm of the sum is to take
 the mean of :math:`T` under the normalised terms, and to do it again is to take its covariance.
@@ -27,7 +28,7 @@ print(f"second difference {(right - 2 * member.log_normaliser() + left) / h**2:.
 
 # %%
 # The tangent at the fitted member has the slope of its mean; the parabola with its variance as second derivative
-# stays closer to the curve.
+# stays closer to the curve near by.
 
 plot_log_normaliser(member)
 

@@ -2,11 +2,12 @@ r"""
 Moment matching is maximum likelihood
 =====================================
 
-**Statement.** In an exponential family the member whose :math:`E\, T(x)` equals the sample's mean of :math:`T` has
-the largest likelihood, and no other member has it.
+**Statement.** In an exponential family with all natural parameters for which it exists, the member whose :math:`E\,
+T(x)` equals the sample's mean of :math:`T`, if there is one, has the largest likelihood, and no other member has it.
 
 **Why.** The mean log-likelihood is :math:`\eta \cdot \bar T - A(\eta)` up to a constant: concave in :math:`\eta`,
-with the slope :math:`\bar T - \nabla A(\eta) = \bar T - E\, T(x)`.
+with the slope :math:`\bar T - \nabla A(\eta) = \bar T - E\, T(x)`, and strictly so in every direction in which the
+distribution changes, because :math:`\mathrm{Cov}\, T(x)` is positive there.
 
 **Held by** ``tests/theory/atlas/test_atlas_exponential_families.py``: ``test_moment_matching_is_maximum_likelihood``.
 

@@ -2,7 +2,7 @@ r"""
 The maximum likelihood variance is biased
 =========================================
 
-**Statement.** For :math:`n` independent draws with variance :math:`\sigma^2`, whatever their distribution,
+**Statement.** For :math:`n` independent draws from one distribution with variance :math:`\sigma^2`, whatever it is,
 :math:`s^2 = \frac1n \sum_i (x_i - \bar x)^2` has the mean :math:`\frac{n-1}{n} \sigma^2`.
 
 **Why.** :math:`\frac1n \sum (x_i - \bar x)^2 = \frac1n \sum (x_i - \mu)^2 - (\bar x - \mu)^2`, and the mean of the

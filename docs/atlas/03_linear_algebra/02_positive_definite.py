@@ -6,13 +6,14 @@ Positive definite matrices
 all eigenvalues are positive; :math:`A = L L^\top` with an invertible :math:`L`. Then :math:`A` is invertible and
 :math:`\det A > 0`. A positive determinant alone is not enough.
 
-**Why.** With :math:`c = Q^\top v` it is :math:`v^\top A v = \sum_i \lambda_i c_i^2`, and
-:math:`\det A = \prod_i \lambda_i`: a product is positive also where an even number of factors is negative.
+**Why.** With :math:`c = Q^\top v` it is :math:`v^\top A v = \sum_i \lambda_i c_i^2`, and :math:`\det A = \prod_i
+\lambda_i`: a product is positive also where an even number of factors is negative. With :math:`\lambda_i > 0` take
+:math:`L = Q \Lambda^{1/2}`; and :math:`v^\top L L^\top v = |L^\top v|^2 > 0` if :math:`L` is invertible.
 
 **Held by** ``tests/theory/atlas/test_atlas_linear_algebra.py``: ``test_positive_definite``.
 
 **Control** ``test_control_a_positive_determinant_alone``: :math:`-A` of order two has the same determinant, and
-:math:`v^\top A v < 0`.
+:math:`v^\top (-A) v < 0`.
 """
 
 import numpy as np

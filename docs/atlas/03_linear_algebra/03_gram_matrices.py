@@ -1,6 +1,6 @@
 r"""
-U'U is positive definite
-========================
+U'U is positive definite if columns are independent
+===================================================
 
 **Statement.** For every matrix :math:`U` the matrix :math:`U^\top U` is symmetric and :math:`v^\top U^\top U v \ge
 0`. It is positive definite exactly where the columns of :math:`U` are linearly independent.

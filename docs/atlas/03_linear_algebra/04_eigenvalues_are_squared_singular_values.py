@@ -3,8 +3,8 @@ Eigenvalues are squared singular values
 =======================================
 
 **Statement.** Let :math:`Z` be :math:`N` rows less their mean, and :math:`Z = U \Sigma V^\top`. The covariance
-:math:`S = Z^\top Z / N` has the eigenvalues :math:`\lambda_i = \sigma_i^2 / N`, and its eigenvectors are the right
-singular vectors: both decompositions are one.
+:math:`S = Z^\top Z / N` has the eigenvalues :math:`\lambda_i = \sigma_i^2 / N` (and zeros, if there are more
+columns), and the right singular vectors are eigenvectors of it: both decompositions are one.
 
 **Why.** :math:`Z^\top Z = V \Sigma U^\top U \Sigma V^\top = V \Sigma^2 V^\top`.
 

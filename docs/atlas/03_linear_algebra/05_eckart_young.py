@@ -2,9 +2,10 @@ r"""
 The nearest matrix of low rank
 ==============================
 
-**Statement** (Eckart & Young). Of all matrices of rank at most :math:`k`, the nearest to :math:`A = U \Sigma V^\top`
-is :math:`A_k`, which keeps the :math:`k` largest singular values. Its distances are
-:math:`|A - A_k|_F^2 = \sigma_{k+1}^2 + \dots + \sigma_r^2` and :math:`|A - A_k|_2 = \sigma_{k+1}`.
+**Statement** (Eckart & Young; Mirsky). Of all matrices of rank at most :math:`k`, none is nearer to :math:`A = U
+\Sigma V^\top` than :math:`A_k`, which keeps the :math:`k` largest singular values, neither in the Frobenius nor in
+the spectral norm. Its distances are :math:`|A - A_k|_F^2 = \sigma_{k+1}^2 + \dots + \sigma_r^2` and :math:`|A -
+A_k|_2 = \sigma_{k+1}`.
 
 **Why.** :math:`B` of rank :math:`k` has :math:`B x = 0` for some unit :math:`x` in the span of the first
 :math:`k + 1` right singular vectors, where :math:`|(A - B) x| = |A x| \ge \sigma_{k+1}`. For the other norm, Weyl's

@@ -36,6 +36,6 @@ plot_two_views(PCA(1).fit(moved), moved)
 # %%
 # A control that must fail
 # ^^^^^^^^^^^^^^^^^^^^^^^^
-# The mean square about zero is not the variance: its best direction points at the mean, wherever that is.
+# The mean square about zero is not the variance: its best direction points nearly at the mean, if that is far away.
 
 print("directions of largest mean square", *(TruncatedSVD(1).fit(part).components_[0] for part in (rows, moved)))

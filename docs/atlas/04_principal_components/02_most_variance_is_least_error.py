@@ -3,12 +3,12 @@ Most variance is least error
 ============================
 
 **Statement.** Let :math:`\lambda_1 \ge \lambda_2 \ge \dots` be the eigenvalues of the rows' covariance. The direction
-of most variance has the variance :math:`V_1 = \lambda_1`, and the best code of :math:`M` numbers leaves the mean
-squared error :math:`J_M = \lambda_{M+1} + \dots + \lambda_d`: both questions have one answer.
+of most variance has the variance :math:`V_1 = \lambda_1`, and the best linear code of :math:`M` numbers leaves the
+mean squared error :math:`J_M = \lambda_{M+1} + \dots + \lambda_d`: both questions have one answer.
 
 **Why.** For orthonormal directions, variance kept + squared error lost = total variance (Pythagoras, row by row), so
 the most of one is the least of the other; by Courant and Fischer no direction has more variance than
-:math:`\lambda_1`.
+:math:`\lambda_1`, and by Ky Fan no :math:`M` of them more than :math:`\lambda_1 + \dots + \lambda_M`.
 
 **Held by** ``tests/theory/atlas/test_atlas_principal_components.py``: ``test_most_variance_is_least_error``.
 

@@ -6,8 +6,9 @@ Digits 0 and 1 in two components
 principal components, which keep the share :math:`(\lambda_1 + \lambda_2) / \sum_i \lambda_i` of the variance, can be
 separated by a line. PCA has not seen the labels, so that it need not be so: threes and eights cannot.
 
-**Why.** The difference of the two classes' means is the main reason why these images vary. A line exists exactly
-where the convex hulls of the classes do not meet; either a margin or a common point proves it.
+**Why.** The first component of zeros and ones is nearly the difference of their means, and nine tenths of the
+variance along it lie between the classes. A line exists exactly where the convex hulls of the classes do not meet;
+either a margin or a common point proves it.
 
 **Held by** ``tests/theory/atlas/test_atlas_principal_components.py``: ``test_zeros_and_ones_are_separable``.
 
@@ -35,7 +36,8 @@ plot_components(pca, X[zero_one], y[zero_one])
 # %%
 # A control that must fail
 # ^^^^^^^^^^^^^^^^^^^^^^^^
-# Threes and eights differ in less than what varies most; some rows prove that no line is between them.
+# Threes and eights differ most along their first component too, but vary more within a class; some rows prove that no
+# line is between them.
 
 three_eight = np.isin(y, [3, 8])
 codes = PCA(2).fit(X[three_eight]).transform(X[three_eight])

@@ -3,11 +3,13 @@ PCA and outliers
 ================
 
 **Statement.** One row, far enough away, turns the first principal component to any direction. A trimmed PCA makes the
-error of the rows that fit best small: as long as wrong rows are fewer than those it leaves out, no distance of theirs
-can carry that error, and the plane, away.
+error of the :math:`h` rows that fit best small: as long as wrong rows are no more than those it leaves out, no
+distance of theirs can carry the least of that error away. Where the right rows have a clear axis, as here, it stays
+theirs.
 
-**Why.** The variance along a direction is a mean of squares, and one square can exceed the sum of all others; leaving
-out the rows with the largest squared distances bounds what each can do.
+**Why.** The variance along a direction is a mean of squares, and one square can exceed the sum of all others. But the
+:math:`h` best rows of the best plane err no more than any :math:`h` right rows about their own plane, wherever the
+wrong ones are.
 
 **Held by** ``tests/theory/atlas/test_atlas_principal_components.py``: ``test_trimming_resists_outliers``.
 

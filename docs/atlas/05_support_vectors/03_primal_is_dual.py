@@ -2,13 +2,12 @@ r"""
 Primal is dual
 ==============
 
-**Statement.** The soft-margin machine :math:`\min \frac12 |w|^2 + C \sum_i \xi_i`,
-:math:`\xi_i = \max(0, 1 - y_i f(x_i))`, and its dual
-:math:`\max \sum_i \alpha_i - \frac12 |\sum_i \alpha_i y_i x_i|^2` over
-:math:`0 \le \alpha_i \le C`, :math:`\sum_i \alpha_i y_i = 0`, have one value. Then
-:math:`w = \sum_i \alpha_i y_i x_i`, and a row is on the margin (:math:`0 < \alpha < C`), inside it or misclassified
-(:math:`\alpha = C`), or of no account (:math:`\alpha = 0`). :math:`C` is :math:`1/\lambda` of
-:math:`\frac\lambda2 |w|^2 + \sum_i \xi_i`.
+**Statement.** The soft-margin machine :math:`\min \frac12 |w|^2 + C \sum_i \xi_i`, :math:`\xi_i = \max(0, 1 - y_i
+f(x_i))`, and its dual :math:`\max \sum_i \alpha_i - \frac12 |\sum_i \alpha_i y_i x_i|^2` over :math:`0 \le \alpha_i
+\le C`, :math:`\sum_i \alpha_i y_i = 0`, have one value. Then :math:`w = \sum_i \alpha_i y_i x_i`, and a row is on the
+margin if :math:`0 < \alpha < C`; rows inside it or misclassified have :math:`\alpha = C`, rows beyond it
+:math:`\alpha = 0` and are of no account. :math:`C` is :math:`1/\lambda` of :math:`\frac\lambda2 |w|^2 + \sum_i
+\xi_i`.
 
 **Why.** Convex, with feasible points inside: strong duality (Slater). Equal values force
 :math:`\alpha_i (y_i f(x_i) - 1 + \xi_i) = 0` and :math:`(C - \alpha_i) \xi_i = 0` row by row

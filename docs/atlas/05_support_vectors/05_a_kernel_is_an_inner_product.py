@@ -3,9 +3,9 @@ A kernel is an inner product
 ============================
 
 **Statement.** :math:`k(x, z) = (x \cdot z + 1)^2` is the inner product :math:`\phi(x) \cdot \phi(z)` of
-:math:`\phi(x) = (1, \sqrt2 x_j, x_j^2, \sqrt2 x_i x_j)`; a linear machine on :math:`\phi` is the kernel machine. A
-symmetric function is a kernel exactly if none of its Gram matrices :math:`G_{ij} = k(x_i, x_j)` has a negative
-eigenvalue.
+:math:`\phi(x) = (1, \sqrt2 x_j, x_j^2, \sqrt2 x_i x_j)_{i < j}`; a linear machine on :math:`\phi` is the kernel
+machine. A symmetric function is a kernel exactly if none of its Gram matrices :math:`G_{ij} = k(x_i, x_j)` has a
+negative eigenvalue.
 
 **Why.** Multiply out the square. If :math:`G = \Phi \Phi^T` then :math:`v^T G v = |\Phi^T v|^2 \ge 0`; if
 :math:`G = U \Lambda U^T` with :math:`\Lambda \ge 0`, the rows of :math:`U \Lambda^{1/2}` are features (for all rows

@@ -3,9 +3,9 @@ Separate machines, or one for all classes
 =========================================
 
 **Statement.** If the mean of the :math:`m` rows of a class is also a mean of rows of the others, each with a share of
-at most :math:`1/m`, then the best machine of that class against the rest is *constant*: :math:`w = 0`. Its score says
-nothing, on a scale of its own, and most of the class may be lost; the rarer it is, the sooner. A joint machine
-compares the scores of a row's classes within one loss, and keeps it here.
+at most :math:`1/m`, then the best machine of that class against the rest, with a free intercept, is *constant*:
+:math:`w = 0`. Its score says nothing, on a scale of its own, and most of the class may be lost; the rarer, the
+sooner. A joint machine compares the scores of a row's classes within one loss, and keeps it here.
 
 **Why.** Take :math:`\alpha = C` for the class and :math:`\alpha = C m` times the share for the others: a dual point
 of the value :math:`2 C m`, which is what :math:`w = 0, b = -1` costs.

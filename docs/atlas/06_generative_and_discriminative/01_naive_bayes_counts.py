@@ -29,8 +29,8 @@ for alpha in (0.0, 1.0):
     print(f"alpha {alpha:.0f}: p(island | Chinstrap) = {np.exp(model.feature_log_prob_[0][1]).round(4)}")
 
 # %%
-# Chinstraps were seen on the second island only. With pseudo-rows they may turn up elsewhere, which one bird could
-# otherwise not have done. Dots are probabilities, bars the shares of the birds.
+# Chinstraps were seen on the second island only. Without pseudo-rows the first one elsewhere would have been
+# impossible; with them it is improbable. Dots are probabilities, bars the shares of the birds.
 
 plot_class_densities(model, X, birds["species"], "island")
 

@@ -2,9 +2,9 @@ r"""
 Different variances bend the boundary
 =====================================
 
-**Statement.** If each class has variances of its own, the log-odds of two classes are quadratic: linear terms plus
-:math:`\sum_j \frac12 (1/\sigma_{1j}^2 - 1/\sigma_{0j}^2)\, x_j^2`, without products of columns. Classes meet in
-conics whose axes are those of the columns.
+**Statement.** If each class has variances of its own, the log-odds of class 1 against class 0 are quadratic: linear
+terms plus :math:`\sum_j \frac12 (1/\sigma_{0j}^2 - 1/\sigma_{1j}^2)\, x_j^2`, without products of columns. Of two
+columns, classes meet in conics whose axes are parallel to those of the columns.
 
 **Why.** The squares of :math:`\log N(x_j; \mu_{cj}, \sigma_{cj}^2)` no longer cancel in Bayes' rule; products would
 come from covariances, which naive Bayes sets to 0.

@@ -4,8 +4,8 @@ Who needs fewer rows?
 
 **Statement.** Naive Bayes with shared variances and logistic regression have one form. On the rows of the fit the
 class labels are never less likely under logistic regression without a penalty. On new rows naive Bayes may err less
-while there are few rows, above all where its assumption holds; where columns depend on each other within a class,
-logistic regression ends below it.
+while there are few rows; where columns depend on each other within a class but the log-odds are linear all the same,
+logistic regression ends no worse, and as a rule better.
 
 **Why.** Logistic regression maximises :math:`\sum_i \log p(y_i | x_i)` over that form, naive Bayes
 :math:`\sum_i \log p(x_i, y_i)`. Means and variances of :math:`d` columns settle after about :math:`\log d` rows, the

@@ -4,8 +4,8 @@ The logistic likelihood is concave
 
 **Statement.** The log-likelihood of logistic regression has the second derivatives :math:`-X^T D X` with
 :math:`D = \mathrm{diag}(p_i (1 - p_i))`: it is concave, every stationary point is a maximum, and it is found by
-steps, since :math:`X^T (y - p(\beta)) = 0` has in general no solution in closed form. Classes that a hyperplane
-separates have no maximum at all: along its normal the likelihood rises for ever.
+steps, since :math:`X^T (y - p(\beta)) = 0` has in general no solution in closed form. If a hyperplane separates
+the classes there is no maximum at all: along its normal the likelihood rises for ever.
 
 **Why.** :math:`v^T X^T D X v = \sum_i p_i (1 - p_i) (x_i \cdot v)^2 \ge 0`. If :math:`y_i\, x_i \cdot v > 0` for all
 rows (labels :math:`\pm 1`), every term :math:`-\log(1 + e^{-t y_i x_i \cdot v})` rises with :math:`t`.

@@ -4,7 +4,8 @@ Forests decorrelate
 
 **Statement.** The mean of :math:`T` answers whose errors have the variance :math:`\sigma^2` and, two by two, the
 correlation :math:`\rho` has the variance :math:`\rho\sigma^2 + (1 - \rho)\sigma^2 / T`. More trees lower the second
-part only; a forest, whose splits choose among few columns drawn at random, lowers :math:`\rho`.
+part only; a forest, whose splits choose among few columns drawn at random, is made to lower :math:`\rho`, and
+does so here (at the price of a larger :math:`\sigma^2`).
 
 **Why.** The variance of a mean is the mean of all :math:`T^2` covariances, :math:`T` of which are variances. Trees
 that may not all ask the same first question make fewer of the same mistakes.

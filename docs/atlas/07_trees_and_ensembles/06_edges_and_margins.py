@@ -2,10 +2,10 @@ r"""
 The weak learner is boosting's dual constraint
 ==============================================
 
-**Statement.** Let :math:`A_{ih} = y_i h(x_i)`. The largest least margin of any mixture of learners is the smallest,
-over distributions :math:`d` of the rows, of the largest edge: :math:`\max_{a} \min_i \sum_h a_h A_{ih} = \min_{d}
-\max_h \sum_i d_i A_{ih}`. Rows can be told apart with the margin :math:`\rho` exactly if for all weights some learner
-has an edge of :math:`\rho`: the weak learner is the dual's constraint.
+**Statement.** Let :math:`A_{ih} = y_i h(x_i)`. The largest least margin of any mixture of finitely many learners is
+the smallest, over distributions :math:`d` of the rows, of the largest edge: :math:`\max_{a} \min_i \sum_h a_h A_{ih}
+= \min_{d} \max_h \sum_i d_i A_{ih}`. Rows can be told apart with the margin :math:`\rho` exactly if for all weights
+some learner has an edge of at least :math:`\rho`: the weak learner is the dual's constraint.
 
 **Why.** Both are linear programs, each the other's dual (von Neumann's minimax theorem): :math:`d` are the prices of
 the rows, and learners that the mixture uses have the largest edge exactly.

@@ -3,10 +3,10 @@ ReLU against sigmoid
 ====================
 
 **Statement.** Going back through a layer, the slopes of the loss are multiplied by the layer's weights and by the
-activation's own slope. A sigmoid's slope is at most :math:`\frac14`: behind :math:`L` layers with weights of the norm
-:math:`\|W\|` the slopes have shrunk at least to :math:`(\|W\|/4)^L` of their size, and they vanish with depth. A
-ReLU's slope is 0 or 1: slopes pass its active units undiminished, and the others are exactly zero, so that codes are
-sparse.
+activation's own slope. A sigmoid's slope is at most :math:`\frac14`: behind :math:`L` layers with weights of a norm
+of at most :math:`w` the slopes are at most :math:`(w/4)^L` of their size, and for :math:`w < 4` they vanish with
+depth. A ReLU's slope is 0 or 1: slopes pass its active units undiminished, and the others are exactly zero, so that
+codes are sparse.
 
 **Why.** :math:`\sigma' = \sigma (1 - \sigma) \le \frac14`, with equality at 0; :math:`\|\delta_{l-1}\| = \|D W
 \delta_l\| \le \max_j D_{jj} \|W\| \|\delta_l\|` for the diagonal matrix :math:`D` of the activation's slopes.

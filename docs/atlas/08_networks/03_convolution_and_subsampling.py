@@ -4,8 +4,8 @@ Convolution, subsampling, fully connected
 
 **Statement.** A convolution is a linear map whose matrix is sparse and repeats the same few weights in every line: it
 equals that matrix product, has as many weights as its window whatever the size of the image, and moves its output as
-the image moves. Pooling leaves one number of every window: fewer values, without weights. A fully connected layer has
-a weight of its own for every pair, and does not know that an image was moved.
+the image moves (but for what crosses its edges). Pooling leaves one number of every window: fewer values, without
+weights. A fully connected layer has a weight of its own for every pair, and does not know that an image was moved.
 
 **Why.** Each output is the same weighted sum of a window, at another place; that is linear, and moving the image
 renames the places. So the line of the matrix for the next place is the last one moved by a pixel.

@@ -5,7 +5,7 @@ EM climbs a bound
 **Statement.** For any responsibilities :math:`q_i` (not negative, summing to 1 over components)
 :math:`\log p(x_i) = \mathcal L_i(q, \theta) + \mathrm{KL}(q_i \,\|\, p(\cdot | x_i))` with the bound
 :math:`\mathcal L_i = \sum_k q_{ik} \log (p(x_i, k) / q_{ik})`. The E step sets :math:`q` to the posterior and closes
-the gap; the M step raises the bound. So the likelihood never falls.
+the gap; the M step raises the bound, or leaves it. So the likelihood never falls.
 
 **Why.** :math:`\log \sum_k q_k \frac{p(x, k)}{q_k} \ge \sum_k q_k \log \frac{p(x, k)}{q_k}` (Jensen: the logarithm is
 concave); put :math:`p(x, k) = p(k | x)\, p(x)` in, and what is missing is the KL.

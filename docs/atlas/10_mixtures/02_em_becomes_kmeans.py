@@ -3,7 +3,7 @@ EM becomes k-means
 ==================
 
 **Statement.** Let :math:`k` spherical Gaussians share weight and variance :math:`\sigma^2`. As :math:`\sigma \to 0`
-responsibilities become 0 or 1, an EM step on the means becomes Lloyd's step, and
+responsibilities become 0 or 1 (of rows with one nearest centre), an EM step on the means becomes Lloyd's step, and
 :math:`-2 \sigma^2 \log L` (less a constant) the k-means objective, which it misses by at most
 :math:`2 \sigma^2 n \log k`.
 

@@ -2,11 +2,12 @@ r"""
 Holdout, folds and single rows
 ==============================
 
-**Statement.** An estimate from rows that were left out has the expectation :math:`\mathrm{err}(m)`, the mean error of
-models fitted to :math:`m` rows, where :math:`m` is how many were fitted: half of :math:`n` for a holdout of half,
-:math:`n - n/K` for :math:`K` folds, :math:`n - 1` for single rows left out. Its bias, :math:`\mathrm{err}(m) -
-\mathrm{err}(n)`, is above zero where more rows help, and vanishes for single rows; the variance is largest for the
-holdout, which tests fewest rows with the worst model.
+**Statement.** Of independent rows, an estimate from those that were left out has the expectation
+:math:`\mathrm{err}(m)`, the mean error of models fitted to :math:`m` rows, where :math:`m` is how many were fitted:
+half of :math:`n` for a holdout of half, :math:`n - n/K` for :math:`K` folds, :math:`n - 1` for single rows left out.
+Its bias, :math:`\mathrm{err}(m) - \mathrm{err}(n)`, is above zero where more rows help, and nearly vanishes for
+single rows. The variance has no such rule; here it is largest for the holdout, which tests fewest rows with the worst
+model.
 
 **Why.** A row left out is independent of the model that it tests, so that its expected loss is that model's error;
 the mean over rows and folds keeps the expectation, and averages part of the variance away.

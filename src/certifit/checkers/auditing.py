@@ -15,18 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import check_plain_attributes
+from certifit.checkers.fitted import AuditTuning, check_plain_attributes
 from certifit.checkers.registry import AuditedModel, audited_models, find_audited
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
-
-
-@dataclass(frozen=True)
-class AuditTuning:
-    """The tolerance of an auditor who names none: never the model's alone, which anybody may set."""
-
-    foreign: float = 1e-4  # for other libraries' models, whose own `tol` means something else
-    loosest: float = 1e-2  # for ours: what the fit asked of itself, up to this
 
 
 def audit(
@@ -59,6 +51,17 @@ def audit(
     Returns
     -------
     Certificate : what is proved; `holds` says whether it is enough
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> X, y = [[0.0], [1.0], [2.0], [4.0]], [1.0, 0.0, 3.0, 4.0]
+    >>> model = Ridge(alpha=1.0).fit(X, y)
+    >>> audit(model, X, y).holds
+    True
+    >>> model.coef_ = model.coef_ + 0.1
+    >>> audit(model, X, y).holds
+    False
     """
     if tol is not None:
         Setting(float, least=0, below=1).check("tol", tol)

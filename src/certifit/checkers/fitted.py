@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,14 @@ from certifit.core import Estimator, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, as_rows
 from certifit.rows.checks import TableTerms, Target
+
+
+@dataclass(frozen=True)
+class AuditTuning:
+    """The tolerance of an auditor who names none: never the model's alone, which anybody may set."""
+
+    foreign: float = 1e-4  # for other libraries' models, whose own `tol` means something else
+    loosest: float = 1e-2  # for ours: what the fit asked of itself, up to this
 
 
 def numbers(model: Any, name: str) -> Array:

@@ -39,6 +39,7 @@ from certifit.cluster.leading_directions import (
     sketch_rows,
 )
 from certifit.cluster.tuning import KMeansTuning
+from certifit.core import wants_best_proof
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Matrix, Rows
 from certifit.rows.kept_passes import kept
@@ -96,26 +97,56 @@ def _sparse_distances(X: Matrix, C: Array) -> Array:
 
 
 def _plain_labels(C: Array, block: Block) -> Array:
-    return square_distances(block.X, C, compiled=False).argmin(axis=1).astype(np.int32)
+    if sparse.issparse(block.X):
+        return square_distances(block.X, C, compiled=False).argmin(axis=1).astype(np.int32)
+    return _dense_labels(block.X, C).astype(np.int32)
 
 
 def _plain_sums(C: Array, block: Block) -> ClusterSums:
     """Add up the clusters about the centres themselves."""
     X, w, k = block.X, block.w, len(C)
+    if not sparse.issparse(X):
+        return _dense_sums(X, w, C)
     D = square_distances(X, C, compiled=False)
     labels = D.argmin(axis=1).astype(np.int32)
     members = sparse.csr_array((w, labels, np.arange(len(w) + 1)), shape=(len(w), k)).T.tocsr()
     weight = np.bincount(labels, w, k)
-    if sparse.issparse(X):
-        # Σ w (x - c) over entries that are there, less Σ w c over those that are not
-        centred, there = X.astype(np.float64), X.astype(np.float64)
-        centred.data -= C[np.repeat(labels, np.diff(X.indptr)), X.indices]
-        there.data[:] = 1.0
-        sums = (members @ centred).toarray() - C * (weight[:, None] - (members @ there).toarray())
-    else:
-        sums = members @ (X - C[labels])
+    # Σ w (x - c) over entries that are there, less Σ w c over those that are not
+    centred, there = X.astype(np.float64), X.astype(np.float64)
+    centred.data -= C[np.repeat(labels, np.diff(X.indptr)), X.indices]
+    there.data[:] = 1.0
+    sums = (members @ centred).toarray() - C * (weight[:, None] - (members @ there).toarray())
     squares = np.bincount(labels, w * D[np.arange(len(w)), labels], k)
     return ClusterSums(weight, sums, squares)
+
+
+def _dense_sums(X: Array, w: Array, C: Array) -> ClusterSums:
+    labels = _dense_labels(X, C)
+    Z = np.take(C, labels, axis=0)  # much quicker than C[labels]
+    np.subtract(X, Z, out=Z)
+    members = np.zeros((len(w), len(C)))
+    members[np.arange(len(w)), labels] = w
+    squares = np.bincount(labels, w * np.einsum("ij,ij->i", Z, Z), len(C))
+    return ClusterSums(members.sum(axis=0), members.T @ Z, squares)
+
+
+def _dense_labels(X: Array, C: Array) -> Array:
+    """Return each row's nearest centre, the lowest number among equals.
+
+    Distances come from products; where rounding may decide, or squares overflow, from differences.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = np.einsum("ij,ij->i", C, C) / 2
+        D = half - X @ C.T  # (|x - c|² - |x|²) / 2
+        least = D.min(axis=1)
+        eps = float(np.finfo(X.dtype).eps)  # products are made in the precision of the rows
+        doubt = 8 * (X.shape[1] + 8) * eps * (np.einsum("ij,ij->i", X, X, dtype=np.float64) + 2 * half.max())
+        near = (least + doubt)[:, None] >= D
+    labels = near.argmax(axis=1)
+    close = np.flatnonzero(np.count_nonzero(near, axis=1) != 1)
+    if len(close):
+        labels[close] = cdist(X[close], C, "sqeuclidean").argmin(axis=1)
+    return labels
 
 
 # ------------------------------------------------------------------------------------------------ the compiled way
@@ -259,9 +290,9 @@ class Lloyd:
     def bound(self, C: Array, target: float | None = None, until: float = np.inf) -> float:
         """Return a number below which no k centres bring the objective; C (k, d) are good ones.
 
-        The spectral bound serves all tables; for few rows the semidefinite bound is better. Where a bound is asked
-        for that is at most `target` times smaller than the objective of C, few rows get more time, but not beyond
-        `until` (by `time.perf_counter`).
+        The spectral bound serves all tables; for few rows the semidefinite bound is better, and takes longer than
+        most fits. It is made where the best proof is wanted, or a bound at most `target` times smaller than the
+        objective of C: few rows then get more time, but not beyond `until` (by `time.perf_counter`).
         """
         if self.directions is not None:
             return self._sketched_bound(len(C), self.extended or self.directions)
@@ -270,6 +301,8 @@ class Lloyd:
         mean = centre_of_mass(self.state.anchors, self.clusters.weight, self.clusters.sums)
         width = direction_count(k) if is_wide(d, k) and is_large(self.rows, k, tuning) else d
         bound = scatter_bound(self.rows, mean, float(self.clusters.weight.sum()), k, width)
+        if target is None and not wants_best_proof():
+            return bound
         return max(bound, gram_bound(self.rows, C, until, tuning=tuning.work(n, target)))
 
     def _sketched_bound(self, k: int, directions: LeadingDirections) -> float:

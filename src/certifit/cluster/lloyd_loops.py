@@ -23,20 +23,23 @@ References: Hamerly, Making k-means even faster (2010); Demmel & Nguyen, Fast re
 (2013).
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import INSIDE, compiled_with
 
 BATCH = 1024  # rows that are read, compared and added up before the next ones
 TILE = 512  # rows in one product with the centres
 EPS = 2.0**-52  # spacing of float64 at 1
 
 # Reassociation lets sums of squares run in vector lanes; nothing is assumed about NaN or infinity.
-vectorised = partial(njit, cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_any_order: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
+vectorised, vectorised_inside = compiled_with(**_any_order), compiled_with(**_any_order, **INSIDE)
+vectorised_into_loops = compiled_with(**_any_order, **INSIDE, inline="always")
 # False has to be said: an inlined loop would inherit its caller's setting, and (t + grid) - grid would become t.
-as_written = partial(njit, cache=True, nogil=True, error_model="numpy", fastmath=False)
+as_written_inside = compiled_with(fastmath=False, **INSIDE)
+as_written_into_loops = compiled_with(fastmath=False, **INSIDE, inline="always")
 
 
 class Scratch(NamedTuple):
@@ -50,7 +53,7 @@ class Scratch(NamedTuple):
     offset: Any  # (k,) float32, half the centres' squared lengths plus a number that makes all values positive
 
 
-@vectorised()
+@vectorised_inside
 def _square_distance(X, i, C, a):
     """Return |x - c|² of row i and centre a."""
     q = 0.0
@@ -60,7 +63,7 @@ def _square_distance(X, i, C, a):
     return q
 
 
-@vectorised()
+@vectorised
 def square_distances(X, C, out):
     """Write |x - c|², summed difference by difference, to `out` (n, k)."""
     for i in range(X.shape[0]):
@@ -68,7 +71,7 @@ def square_distances(X, C, out):
             out[i, a] = _square_distance(X, i, C, a)
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _move_bounds(bounds, moves, todo, first, last):
     """Widen the bounds by how far centres moved; list in `todo`, and count, the rows for which they leave a doubt."""
     labels, upper, lower = bounds.labels, bounds.upper, bounds.lower
@@ -86,7 +89,7 @@ def _move_bounds(bounds, moves, todo, first, last):
     return m
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _read_rows(X, centres, half_gap, bounds, trust_lower, scratch, first, last):
     """Measure the distance of rows `todo[first:last]` to their own centre; copy to Z, and count, those in doubt.
 
@@ -120,7 +123,7 @@ def _read_rows(X, centres, half_gap, bounds, trust_lower, scratch, first, last):
     return m
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _read_sketches(sketch, scale, scratch, first, last):
     """Copy the sketches of rows `todo[first:last]` to Z, count them."""
     Y, lengths = sketch.Y, sketch.length
@@ -135,7 +138,7 @@ def _read_sketches(sketch, scale, scratch, first, last):
     return m
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _smallest_other(P, r, offset, a):
     """Return the smallest offset - P[r] at a position other than a, as bits.
 
@@ -151,7 +154,7 @@ def _smallest_other(P, r, offset, a):
     return best
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _nearest_by_products(P, r, offset, old):
     """Return where offset - P[r] is smallest, trying `old` first, and the smallest elsewhere, as bits."""
     a = old
@@ -165,7 +168,7 @@ def _nearest_by_products(P, r, offset, old):
     return a, bits
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _shared_offset(half, reach, scratch, m):
     """Write `offset` = |c|²/2 + top, with the same top for all m rows of a tile, and return top.
 
@@ -181,7 +184,7 @@ def _shared_offset(half, reach, scratch, m):
     return top
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _nearest_by_differences(X, i, centres, rest, scratch, r, likely, limit):
     """Sum squared differences of row i to every centre that may be the nearest: those with top + h up to `limit`.
 
@@ -209,7 +212,7 @@ def _nearest_by_differences(X, i, centres, rest, scratch, r, likely, limit):
     return a, nearest, min(second, base + back * (others - limit))
 
 
-@vectorised(inline="always")
+@vectorised_into_loops
 def _settle(X, centres, bounds, rest, scratch, first, m):
     """Write labels and bounds of m rows from their products with the scaled centres.
 
@@ -256,7 +259,7 @@ def _settle(X, centres, bounds, rest, scratch, first, m):
         labels[i] = a
 
 
-@as_written(inline="always")
+@as_written_into_loops
 def _add_row(X, i, weight, points, a, exact):
     """Add w (x - anchor): its multiple of a coarse grid to `coarse_sums`, the rest's of a fine grid to `fine_sums`.
 
@@ -272,7 +275,7 @@ def _add_row(X, i, weight, points, a, exact):
         fine_sums[a, j] += (left + fine) - fine
 
 
-@as_written()
+@as_written_inside
 def _update_sums(X, w, anchors, labels, before, first, exact, totals):
     """Bring the sums up to date with the labels of the rows from `first` on; add their weights and squares to totals.
 
@@ -297,7 +300,7 @@ def _update_sums(X, w, anchors, labels, before, first, exact, totals):
                 sums[a, j] += wi * (X[i, j] - points[a, j])
 
 
-@vectorised()
+@vectorised
 def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
     """Give each row its nearest centre and add up the clusters.
 
@@ -321,11 +324,12 @@ def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
     before = np.empty(BATCH, np.int32)
     for a in range(k):
         if anchors.changed[a]:
-            exact.coarse_sums[a] = 0.0
-            exact.fine_sums[a] = 0.0
+            for j in range(X.shape[1]):
+                exact.coarse_sums[a, j] = exact.fine_sums[a, j] = 0.0
     for start in range(0, n, BATCH):
         stop = min(n, start + BATCH)
-        before[: stop - start] = bounds.labels[start:stop]
+        for i in range(start, stop):  # a loop: to compile the assignment of a slice takes seconds
+            before[i - start] = bounds.labels[i]
         doubts = _move_bounds(bounds, moves, scratch.todo, start, stop)
         for first in range(0, doubts, tile):
             last = min(doubts, first + tile)

@@ -54,6 +54,8 @@ def move_centres(lloyd: Lloyd, state: LloydState, clusters: ClusterSums) -> Step
     C, A = state
     weight = clusters.weight
     some = weight > 0
+    if C is A and some.all():
+        return _move_to_means(C, clusters)
     offset = C - A
     mean = np.where(some[:, None], clusters.sums / np.where(some, weight, 1.0)[:, None], offset)  # from the anchors
     scatter = clusters.squares - 2 * (offset * clusters.sums).sum(axis=1) + weight * (offset**2).sum(axis=1)
@@ -75,13 +77,25 @@ def move_centres(lloyd: Lloyd, state: LloydState, clusters: ClusterSums) -> Step
     # An anchor stays until the mean is so far from it that sums about it would lose digits.
     away = weight * (mean**2).sum(axis=1)
     far = ~some | (away > 64 * (clusters.squares - away)) | (not lloyd.compiled)
-    return Step(LloydState(centres, np.where(far[:, None], centres, A)), objective, relative)
+    anchors = centres if far.all() else np.where(far[:, None], centres, A)
+    return Step(LloydState(centres, anchors), objective, relative)
+
+
+def _move_to_means(C: Array, clusters: ClusterSums) -> Step[LloydState]:
+    """Move every centre to the mean of its rows, where all have some and sums are about the centres themselves."""
+    step = clusters.sums / clusters.weight[:, None]
+    objective = float(clusters.squares.sum())
+    check_range(objective)
+    gain = float(clusters.weight @ np.einsum("ij,ij->i", step, step))
+    relative = gain / objective if gain > rounding_gain(C, clusters.weight) + 1e-24 * objective else 0.0
+    centres = C + step
+    return Step(LloydState(centres, centres), objective, relative)
 
 
 def rounding_gain(C: Array, weight: Array) -> float:
     """Return the gain that moving centres by their last digit can make: a smaller one is rounding."""
     with np.errstate(over="ignore", invalid="ignore"):  # huge rows may have no cost at all
-        return float(4 * EPS**2 * (weight @ (C**2).sum(axis=1)))
+        return float(4 * EPS**2 * (weight @ np.einsum("ij,ij->i", C, C)))
 
 
 def is_better(found: Solution[LloydState], best: Solution[LloydState]) -> bool:
@@ -105,17 +119,15 @@ def swap_centre(starts: Starts, C: Array) -> Array | None:
         return None
     places = starts.pick(w * near, starts.tuning.places)
     E = starts.distances(places)
-    best, gone, place = np.inf, 0, 0
-    for t in range(len(places)):
-        kept = np.minimum(E[:, t], near)
-        # by how much each centre's going raises the objective: its rows fall back on their second nearest
-        lost = np.bincount(labels, w * (np.minimum(E[:, t], second) - kept), k)
-        a = int(lost.argmin())
-        total = float(w @ kept + lost[a])
-        if total < best:
-            best, gone, place = total, a, t
+    kept = np.minimum(E, near[:, None])
+    # by how much each centre's going raises the objective: its rows fall back on their second nearest
+    members = np.zeros((len(w), k))
+    members[np.arange(len(w)), labels] = w
+    lost = members.T @ (np.minimum(E, second[:, None]) - kept)
+    total = w @ kept + lost.min(axis=0)
+    place = int(total.argmin())
     C = C.copy()
-    C[gone] = places[place]
+    C[int(lost[:, place].argmin())] = places[place]
     return C
 
 

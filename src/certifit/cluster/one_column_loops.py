@@ -7,10 +7,11 @@ and nothing here may be reassociated.
 """
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python, written_into_loops
 
 
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _add(a, b):
     """Return a + b as a pair."""
     s = a + b
@@ -18,7 +19,7 @@ def _add(a, b):
     return s, (a - (s - t)) + (b - t)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _product(a, b):
     """Return a b as a pair."""
     p = a * b
@@ -28,7 +29,7 @@ def _product(a, b):
     return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def running_sums(x, w, S):
     """Write Σ w, Σ w x and Σ w x² of the first 0, 1, …, n numbers to S (6, n+1), each as a pair of rows."""
     S[:, 0] = 0.0
@@ -41,7 +42,7 @@ def running_sums(x, w, S):
             S[2 * m, i + 1], S[2 * m + 1, i + 1] = _add(s, t + (S[2 * m + 1, i] + terms[m][1]))
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def _scatter(S, i, j):
     """Return Σ w (x - mean)² over the i-th to the (j-1)-th number."""
     W, e = _add(S[0, j], -S[0, i])
@@ -58,7 +59,7 @@ def _scatter(S, i, j):
     return max(0.0, (q - ratio) + (r - rest))
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def next_layer(S, m, D, new, start):
     """Write D_m to `new` (n+1,), from D_{m-1} in `D`, and the first number of the last interval to `start` (n+1,)."""
     n = len(D) - 1

@@ -1,6 +1,7 @@
 """What every model is built on: the certificate, the loop of passes over the rows, and the estimators' base class."""
 
 from certifit.core.certificate import Certificate, Check
+from certifit.core.config import certified, proves_later, wants_best_proof
 from certifit.core.estimator import Estimator, Objective
 from certifit.core.loop import Mark, Solution, Step, fixed_point
 from certifit.core.settings import LOOP, MAX_TIME, TOL, Setting
@@ -21,6 +22,9 @@ __all__ = [
     "Solution",
     "Step",
     "Watch",
+    "certified",
     "fixed_point",
+    "proves_later",
     "text_table",
+    "wants_best_proof",
 ]

@@ -1,7 +1,8 @@
 """The certificate of a fit: a claim about the model, the inequalities that prove it, and whether they hold.
 
 A checker writes it from the rows and the fitted numbers. Its `kind` says how strong the claim is: from `exact` and
-`optimal` (a lower bound on the objective is proved) to `stationary` (one more step gains next to nothing).
+`optimal` (a lower bound on the objective is proved) to `stationary` (one more step gains next to nothing). Where the
+proof of a fit is left to an audit, it is `unproved`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any, Literal, get_args
 
 from certifit.core.text_table import text_pairs, wrapped
 
-Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistical", "impossible"]
+Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistical", "impossible", "unproved"]
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class Certificate:
     parameter_error: tuple[tuple[float, ...], ...] = ()  # a row of coefficients per machine, its intercept last
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"Got certificate kind {self.kind!r}; wanted one of {get_args(Kind)}.")
+        if self.kind not in KINDS:
+            raise ValueError(f"Got certificate kind {self.kind!r}; wanted one of {KINDS}.")
         if math.isnan(self.limit):
             object.__setattr__(self, "limit", self.tol * abs(self.objective))
         if math.isnan(self.scale):
@@ -97,7 +99,8 @@ class Certificate:
     @property
     def proved(self) -> bool:
         """Whether the claim is proved: every number in it is finite, every check passes, and the gap is small."""
-        return self._is_finite and all(c.passed for c in self.checks) and self._gap_is_small
+        known = self.kind != "unproved"
+        return known and self._is_finite and all(c.passed for c in self.checks) and self._gap_is_small
 
     @property
     def holds(self) -> bool:
@@ -118,6 +121,8 @@ class Certificate:
 
     def failures(self) -> list[str]:
         """Return a phrase for each inequality that does not hold, with the number reached and the number allowed."""
+        if self.kind == "unproved":
+            return [self.claim]
         out = [f"{c.name}: {c.residual:.3g}, allowed {c.limit:.3g}" for c in self.checks if not c.passed]
         if not math.isfinite(self.objective) and not self._is_finite:
             out.insert(0, f"the objective is {self.objective:g}: nothing is proved about this model")
@@ -153,7 +158,9 @@ class Certificate:
             out.append((name, value if isinstance(value, str) else f"{value:.6g}"))
         if self.parameter_error:
             out.append(("coefficients", self._coefficient_words()))
-        if self.kind == "impossible":
+        if self.kind == "unproved":
+            out.append(("holds", "not known yet"))
+        elif self.kind == "impossible":
             out.append(("proved", "yes: holds for no model" if self.proved else "NO"))
         else:
             out.append(("holds", "yes" if self.holds else "NO"))

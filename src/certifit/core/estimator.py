@@ -22,8 +22,7 @@ from certifit.core.answers import wrap_methods
 from certifit.core.certificate import Certificate
 from certifit.core.compiling import notice
 from certifit.core.cure import cure
-from certifit.core.settings import Settings
-from certifit.core.unknown_parameters import refusing_unknown, unknown_parameter
+from certifit.core.settings import Settings, refusing_unknown, unknown_parameter
 from certifit.core.watch import Attributes, Watch
 from certifit.exceptions import CertificateWarning, DataError, NoSolutionError, NotANumberError, warn_caller
 from certifit.files.known_fits import fit_in_words, fresh_seed
@@ -107,6 +106,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
     __metadata_request__fit: ClassVar[dict[str, str]] = {"columns": UNUSED, "checkpoint": UNUSED}
     __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"columns": UNUSED}
 
+    _param_names: ClassVar[list[str]]  # of this very class, once they were asked for
+
     certificate_: Certificate
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -121,6 +122,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         if unknown:
             raise DataError(**unknown_parameter(type(self), unknown[0]))
         return super().set_params(**params)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters, which scikit-learn would read from the signature at every fit."""
+        if "_param_names" not in vars(cls):
+            cls._param_names = super()._get_param_names()
+        return list(cls._param_names)
 
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
@@ -165,7 +173,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
                 estimator=self, X=X, y=y, metadata=metadata, reconstruction_attributes=dict(attributes)
             )
             certificate: Certificate = attributes["certificate_"]
-            if not certificate.holds:
+            if not certificate.holds and certificate.kind != "unproved":
                 stopped = cure(self.get_params(deep=False), attributes, self._usual_passes())
                 words = [*certificate.failures(), stopped, self._familiar_words() if stopped else ""]
                 message = f"{type(self).__name__}: " + "; ".join(part for part in words if part)
@@ -230,7 +238,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         self, X: Any, y: Any = None, sample_weight: Any = None, target: Target = "none", targets: int = 1
     ) -> Rows:
         """Return rows for a fitted model, with the columns that `fit` had."""
-        check_is_fitted(self)
+        if "certificate_" not in vars(self):  # else it is fitted: scikit-learn's question takes a while
+            check_is_fitted(self)
         return self._as_rows(X, y, sample_weight, target, targets, reset=False)
 
     def _as_rows(self, X: Any, y: Any, sample_weight: Any, target: Target, targets: int, reset: bool) -> Rows:

@@ -13,6 +13,8 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -118,6 +120,33 @@ def did_you_mean(word: str, words: Collection[str]) -> str:
     folded = {known.casefold(): known for known in words}
     near = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"Did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def refusing_unknown(init: Callable[..., None]) -> Callable[..., None]:
+    """`init`, with a sentence of its own for a parameter that it does not have."""
+    parameters = signature(init).parameters
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+        return init
+
+    @wraps(init)
+    def checked(self: Any, *arguments: Any, **settings: Any) -> None:
+        for name in settings:
+            if name not in parameters:
+                raise TypeError("Got {got}; wanted {wanted}. {fix}".format(**unknown_parameter(type(self), name)))
+        init(self, *arguments, **settings)
+
+    return checked
+
+
+def unknown_parameter(kind: Any, name: str) -> dict[str, str]:
+    """What was got, what was wanted and what to do about a parameter that this class does not have."""
+    known = kind._get_param_names()
+    why = kind.differences.get(name) or did_you_mean(name, known) or "Leave it out."
+    return {
+        "got": f"the parameter {name!r}, which {kind.__name__} does not have",
+        "wanted": f"one of {', '.join(known)}" if known else "no parameter",
+        "fix": why,
+    }
 
 
 Settings = Mapping[str, Setting]

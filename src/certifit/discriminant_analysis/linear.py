@@ -22,7 +22,7 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.discriminant_analysis import linear as checker
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.settings import Settings
 from certifit.discriminant_analysis.class_covariances import (
     ClassMeans,
@@ -199,7 +199,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, ClassifierMixi
         given = None if self.priors is None else known.prior
         wanted = known.found.weight / known.found.weight.sum() if given is None else given
         exact = min(float(self.tol), checker.DiscriminantCheckTuning().exact)
-        return {**fitted, "certificate_": checker.certify(claim, measured, wanted, exact)}
+        return {**fitted, "certificate_": certified(checker.certify, claim, measured, wanted, exact)}
 
     def _check_shape(self, weight: Array, rows: Rows) -> None:
         k, d = len(weight), rows.n_features

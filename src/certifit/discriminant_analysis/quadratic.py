@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.discriminant_analysis import quadratic as checker
 from certifit.checkers.discriminant_analysis.linear import DiscriminantCheckTuning
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.settings import Settings
 from certifit.discriminant_analysis.class_covariances import (
     ClassMeans,
@@ -175,7 +175,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
             "rotations_": rotations,
             "scalings_": scalings,
             **({} if stored is None else {"covariance_": stored}),
-            "certificate_": checker.certify_quadratic(claim, measured, exact, sum(held.values())),
+            "certificate_": certified(checker.certify_quadratic, claim, measured, exact, sum(held.values())),
         }
 
     def _covariances(self, rows: Rows, found: ClassMeans, S: Array) -> Array:

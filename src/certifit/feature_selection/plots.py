@@ -155,6 +155,7 @@ def plot_l1_path(model: Any, ax: Axes | None = None) -> Axes:
     ax.invert_xaxis()
     ax.set_xlabel("strength of the penalty")
     ax.set_ylabel("columns")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     legend_beside(ax)
     tidy(ax)
     return ax

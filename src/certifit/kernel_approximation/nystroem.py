@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 
 from certifit.checkers.kernel_approximation import kernel_error as certificates
 from certifit.checkers.plain.kernels import table_function
-from certifit.core import Attributes, Certificate
+from certifit.core import Attributes, Certificate, certified
 from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError, NoSolutionError
 from certifit.kernel_approximation.base import KernelFeatures
@@ -153,9 +153,9 @@ class Nystroem(KernelFeatures):
             np.random.default_rng(self._seed()),
             self._tuning.landmarks,
         )
-        N = _inverse_root(kernel_values(kernel, L, L), self._tuning.dependent)
+        N = _inverse_root(kernel, kernel_values(kernel, L, L), self._tuning.dependent)
         fitted = {"components_": L, "component_indices_": index, "normalization_": N, "gamma_": gamma}
-        return {**fitted, "certificate_": _certified(NystroemMap(kernel, L, N), rows)}
+        return {**fitted, "certificate_": certified(_certified, NystroemMap(kernel, L, N), rows)}
 
     def _kernel(self, gamma: float) -> KernelFunction:
         if callable(self.kernel):
@@ -230,10 +230,10 @@ def own_kernel_values(kernel: KernelFunction, A: Matrix, batch: int = 64) -> Arr
     return np.concatenate([np.diag(kernel_values(kernel, part, part)) for part in parts])
 
 
-def _inverse_root(K: Array, dependent: float) -> Array:
-    """K^(-½) (m, m) on the range of K; eigenvalues that may be rounding count as 0."""
-    answer = is_psd((K + K.T) / 2)
-    if answer.verdict == "no":
+def _inverse_root(kernel: KernelFunction, K: Array, dependent: float) -> Array:
+    """K^(-½) (m, m) on the range of K = k(L, L); eigenvalues that may be rounding count as 0."""
+    answer = None if _is_proved(kernel) else is_psd((K + K.T) / 2)
+    if answer is not None and answer.verdict == "no":
         raise NoSolutionError(
             "Got a kernel that is not positive semidefinite on its landmarks (the certificate carries a v with "
             "v'Kv < 0); wanted one, since features have no negative squares. Use another kernel.",
@@ -244,9 +244,13 @@ def _inverse_root(K: Array, dependent: float) -> Array:
     return (V[:, keep] / np.sqrt(found[keep])) @ V[:, keep].T
 
 
+def _is_proved(kernel: KernelFunction) -> bool:
+    """Whether a function is known to be a kernel, positive semidefinite on all rows."""
+    return isinstance(kernel, Kernel) and kernel.valid
+
+
 def _certified(phi: NystroemMap, rows: Rows) -> Certificate:
     found = MappedRows(rows, phi.features_and_own, len(phi.N) + 1).sum(certificates.feature_errors)
-    proved = isinstance(phi.kernel, Kernel) and phi.kernel.valid
-    status = certificates.KernelStatus.PROVED if proved else certificates.KernelStatus.UNREFUTED
+    status = certificates.KernelStatus.PROVED if _is_proved(phi.kernel) else certificates.KernelStatus.UNREFUTED
     K, tol = kernel_values(phi.kernel, phi.L, phi.L), certificates.KernelErrorTuning().feature_tol
     return certificates.nystroem_certificate(found, K, phi.N, tol, (), status)

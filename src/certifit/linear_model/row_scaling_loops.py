@@ -1,10 +1,11 @@
 """Rows multiplied by roots of weights, with a column of ones: one buffer for a weighted Gram matrix."""
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def root_rows(Z, h, out):
     """Write diag(√h) (Z, 1) to out (n, d1), whose product with itself is the weighted Gram matrix.
 
@@ -17,3 +18,10 @@ def root_rows(Z, h, out):
             out[i, j] = s * Z[i, j]
         for j in range(d, out.shape[1]):
             out[i, j] = s
+
+
+@twin_of(root_rows)
+def _root_rows_of_arrays(Z, h, out):
+    s, d = np.sqrt(h)[:, None], Z.shape[1]
+    out[:, :d] = s * Z
+    out[:, d:] = s

@@ -4,10 +4,12 @@ A hinge arrives as its `HingeShape` (κ, e, top): φ(z) = max over 0 <= a <= top
 """
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python, twin_of, written_into_loops
+from certifit.numerics.compiled.whole_arrays import running_total
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def hinge_rows(eta, s, q, u, hinges, A, h):
     """Sum two hinges of the slacks z = q - s η over rows: one that is reported and one that is minimised.
 
@@ -37,7 +39,7 @@ def hinge_rows(eta, s, q, u, hinges, A, h):
     return reported_sum, minimised_sum, sums, curved
 
 
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _value_and_slope(z, kappa, e, top):
     if z + e <= 0.0:
         return 0.0, 0.0
@@ -45,3 +47,27 @@ def _value_and_slope(z, kappa, e, top):
         return top * (z + e), top
     a = min(kappa * (z + e), top)
     return a * (z + e) - a * a / (2.0 * kappa), a
+
+
+@twin_of(hinge_rows)
+def _hinge_rows_of_arrays(eta, s, q, u, hinges, A, h):
+    reported, (kappa, e, top) = hinges
+    z = q - s * eta
+    value, a = _values_and_slopes(z, kappa, e, top)
+    side, ua = np.where(s > 0, 0, 1), u * a
+    A[:] = 0.0
+    A[np.arange(len(z)), side] = ua
+    sums = np.array([[running_total((ua * by)[side == k]) for by in (q, a)] for k in (0, 1)])
+    bend = kappa * (z + e)
+    curved = (u > 0) & (kappa < np.inf) & (bend >= 0.0) & (bend <= top)
+    h[:] = np.where(curved, u * kappa, 0.0)
+    reported_sum = running_total(u * _values_and_slopes(z, *reported)[0])
+    return reported_sum, running_total(u * value), sums, int(curved.sum())
+
+
+def _values_and_slopes(z, kappa, e, top):
+    up = z + e
+    if kappa == np.inf:
+        return np.where(up <= 0.0, 0.0, top * up), np.where(up <= 0.0, 0.0, top)
+    a = np.minimum(kappa * up, top)
+    return np.where(up <= 0.0, 0.0, a * up - a * a / (2.0 * kappa)), np.where(up <= 0.0, 0.0, a)

@@ -4,10 +4,12 @@ Every exponential is of a number <= 0, so that nothing overflows, and small prob
 """
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
+from certifit.numerics.compiled.whole_arrays import exponentials, logarithms, logarithms_of_one_more, running_total
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def binary_rows(eta, y, w, r, h):
     """Sum the logistic loss over rows with scores η (n,) and write residuals r (n,) and curvatures h (n,).
 
@@ -28,7 +30,24 @@ def binary_rows(eta, y, w, r, h):
     return loss, margin
 
 
-@njit(cache=True, nogil=True)
+@twin_of(binary_rows)
+def _binary_rows_of_arrays(eta, y, w, r, h):
+    m = np.where(y, eta, -eta)
+    a = exponentials(-np.abs(m))
+    q = 1.0 / (1.0 + a)
+    miss = np.where(m >= 0, a * q, q)
+    r[:] = np.where(y, -w * miss, w * miss)
+    h[:] = w * a * q * q
+    loss = running_total(w * (logarithms_of_one_more(a) - np.where(m > 0.0, 0.0, m)))
+    return loss, _least(m, w)
+
+
+def _least(margins, w):
+    """Return the smallest margin of rows with a positive weight; NaN is none."""
+    return float(np.fmin.reduce(margins[w > 0], initial=np.inf))
+
+
+@called_from_python
 def softmax_rows(eta, y, w, P, R):
     """Sum the softmax loss over rows with scores η (n, k) and write probabilities P (n, k) and residuals R (n, k).
 
@@ -62,3 +81,23 @@ def softmax_rows(eta, y, w, P, R):
         if eta[i, c] - rival < margin and w[i] > 0:
             margin = eta[i, c] - rival
     return loss, margin
+
+
+@twin_of(softmax_rows)
+def _softmax_rows_of_arrays(eta, y, w, P, R):
+    rows = np.arange(len(eta))
+    own, others_eta = eta[rows, y], eta.copy()
+    others_eta[rows, y] = -np.inf
+    rival = np.fmax.reduce(others_eta, axis=1, initial=-np.inf)
+    top = np.where(own > rival, own, rival)
+    P[:] = exponentials(eta - top[:, None])
+    others = np.zeros(len(eta))
+    for j in range(eta.shape[1]):
+        others += np.where(y == j, 0.0, P[:, j])
+    total = others + P[rows, y]
+    P /= total[:, None]
+    R[:] = w[:, None] * P
+    R[rows, y] = -w * others / total
+    straight = logarithms(total) + top - own
+    loss = running_total(w * np.where(own == top, logarithms_of_one_more(others), straight))
+    return loss, _least(own - rival, w)

@@ -1,9 +1,9 @@
 """Compiled loops of the search for nearest rows: selection of candidates, and their exact distances."""
 
-from numba import njit
+from certifit.numerics.compiled.compiling import called_from_python, compiled_with
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def smallest_entries(P, c, index, value):
     """Find the m smallest entries of p + c for each row p of P (rows, n).
 
@@ -29,7 +29,7 @@ def smallest_entries(P, c, index, value):
 
 
 # Sums over columns, allowed in any order, vectorise. NaN and infinities keep their meaning.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled_with(fastmath={"reassoc", "contract"})
 def square_distances(Q, X, index, out):
     """Write |q - x|² to out (rows, m), for each row q of Q and the rows x of X that `index` (rows, m) names."""
     for i in range(index.shape[0]):

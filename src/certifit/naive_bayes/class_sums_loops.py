@@ -15,8 +15,10 @@ whose name ends in `of_entries`: the fast one is tried first, and a NaN in its r
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from certifit.numerics.compiled.compiling import called_from_python, compiled_with, twin_of
+from certifit.numerics.compiled.whole_arrays import add_one_after_another, in_fours
 
 # Scores are sums over columns. Allowing any order of addition lets the compiler use vector instructions; NaN and
 # infinities keep their meaning.
@@ -30,7 +32,7 @@ class RowsByClass(NamedTuple):
     start: NDArray[np.int64]  # where each class begins in `order`, and where the last one ends  (k + 1,)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def group_rows_by_class(y, w, k):
     """Group the numbers of the rows with a positive weight by their class 0 … k-1, as `RowsByClass`."""
     start = np.zeros(k + 1, np.int64)
@@ -48,7 +50,15 @@ def group_rows_by_class(y, w, k):
     return RowsByClass(order, start)
 
 
-@njit(cache=True, nogil=True)
+@twin_of(group_rows_by_class)
+def _group_rows_of_arrays(y, w, k):
+    kept = np.flatnonzero(w > 0)
+    classes = y[kept].astype(np.int64)
+    start = np.concatenate(([0], np.cumsum(np.bincount(classes, minlength=k))))
+    return RowsByClass(kept[np.argsort(classes, kind="stable")], start)
+
+
+@called_from_python
 def add_moments(X, w, groups, shift, z, zz):
     """Add Σ w (x - c) to z and Σ w (x - c)² to zz (k, d), c the row of `shift` (k, d) of a class.
 
@@ -77,7 +87,18 @@ def add_moments(X, w, groups, shift, z, zz):
             i += 1
 
 
-@njit(cache=True, nogil=True)
+@twin_of(add_moments)
+def _add_moments_of_arrays(X, w, groups, shift, z, zz):
+    order, start = groups
+    for c in range(len(shift)):
+        rows = order[start[c] : start[c + 1]]
+        t = X[rows] - shift[c]
+        first = w[rows, None] * t
+        add_one_after_another(z[c], in_fours(first))
+        add_one_after_another(zz[c], in_fours(first * t))
+
+
+@called_from_python
 def add_moments_of_entries(X, w, groups, shift, weight, z, zz):
     """As `add_moments`, leaving missing entries out; also add Σ w of the entries that are there to weight (k, d)."""
     order, start = groups
@@ -93,7 +114,7 @@ def add_moments_of_entries(X, w, groups, shift, weight, z, zz):
                     zz[c, j] += wi * t * t
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+@compiled_with(fastmath=ANY_ORDER)
 def squared_distances(X, mean, root, out):
     """Set out (n, k) to Σ_j [(x - mean) root]² for means and roots (k, d); NaN for a row with a missing entry."""
     n, d = X.shape
@@ -114,7 +135,7 @@ def squared_distances(X, mean, root, out):
             out[i, c], out[i_b, c], out[i_e, c], out[i_f, c] = sa, sb, se, sf
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def squared_distances_of_entries(X, mean, root, log_norm, out):
     """Set out (n, k) to Σ_j [(x - mean) root]² + log_norm (k, d) over the entries of a row that are there."""
     for i in range(X.shape[0]):
@@ -127,7 +148,7 @@ def squared_distances_of_entries(X, mean, root, log_norm, out):
             out[i, c] = s
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_threshold_counts(X, w, groups, t, above, below, odd):
     """Add Σ w [x > t] to above and Σ w [x <= t] to below (k, d).
 
@@ -160,7 +181,18 @@ def add_threshold_counts(X, w, groups, t, above, below, odd):
             i += 1
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+@twin_of(add_threshold_counts)
+def _add_threshold_counts_of_arrays(X, w, groups, t, above, below, odd):
+    order, start = groups
+    for c in range(len(above)):
+        rows = order[start[c] : start[c + 1]]
+        x, weight = X[rows].astype(np.float64), w[rows, None]
+        add_one_after_another(above[c], in_fours(np.where(x > t, weight, 0.0)))
+        add_one_after_another(below[c], in_fours(np.where(x <= t, weight, 0.0)))
+        odd[~np.isfinite(x).all(axis=0)] = np.nan
+
+
+@compiled_with(fastmath=ANY_ORDER)
 def threshold_products(X, t, D, out):
     """Set out (n, k) to Σ_j D[c, j] over the x > t; NaN for a row with an entry that is missing or infinite."""
     n, d = X.shape
@@ -195,7 +227,7 @@ def threshold_products(X, t, D, out):
             out[i, c_q], out[i_b, c_q], out[i_e, c_q], out[i_f, c_q] = ta, tb, te, tf
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def threshold_scores_of_entries(X, t, above, below, out):
     """Set out (n, k) to Σ_j above (k, d) over the x > t and below over the x <= t; both may be -inf."""
     for i in range(X.shape[0]):
@@ -206,7 +238,7 @@ def threshold_scores_of_entries(X, t, above, below, out):
             out[i, c] = s
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_category_counts(X, y, w, first, counts):
     """Add w to counts[y, first_j + x_j] for every entry x_j that is not missing; counts is (k, Σ categories)."""
     for i in range(X.shape[0]):
@@ -216,7 +248,13 @@ def add_category_counts(X, y, w, first, counts):
                     counts[y[i], first[j] + np.int64(X[i, j])] += w[i]
 
 
-@njit(cache=True, nogil=True)
+@twin_of(add_category_counts)
+def _add_category_counts_of_arrays(X, y, w, first, counts):
+    rows, columns = np.nonzero(~np.isnan(X) & (w > 0)[:, None])
+    np.add.at(counts, (y[rows], first[columns] + X[rows, columns].astype(np.int64)), w[rows])
+
+
+@called_from_python
 def category_scores(X, first, table, out):
     """Add Σ_j table[first_j + x_j] to out (n, k) over the entries that are there; table is (Σ categories, k)."""
     for i in range(X.shape[0]):

@@ -26,7 +26,7 @@ from certifit.checkers.neural_network.adapter import ACTIVATION, ALPHA, SOLVER, 
 from certifit.checkers.neural_network.network_loss import NetworkClaim
 from certifit.checkers.neural_network.plain_columns import robust_columns
 from certifit.checkers.neural_network.presets import PRESETS, setting_in_use
-from certifit.core import Attributes, Certificate, Estimator, Objective, Setting
+from certifit.core import Attributes, Certificate, Estimator, Objective, Setting, certified
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
@@ -377,7 +377,7 @@ class MultilayerPerceptron(Estimator):
             setattr(state, name, value)
         state.loss_ = float(state._objective_of(targets).total)
         tol = min(float(self.tol), 1e-2)
-        return {"loss_": state.loss_, "certificate_": self._certify(state._claim(), targets.rows, tol)}
+        return {"loss_": state.loss_, "certificate_": certified(self._certify, state._claim(), targets.rows, tol)}
 
     def _certify(self, claim: NetworkClaim, rows: Rows, tol: float) -> Certificate:
         return certify_perceptron(claim, rows, tol)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from certifit.numerics.compiled.compiling import called_from_python
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def centre(X, mean, Z):
     """Write X - mean to Z, with 0 where an entry of X is missing."""
     for r in range(len(X)):

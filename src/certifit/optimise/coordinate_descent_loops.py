@@ -1,9 +1,11 @@
 """Coordinate descent on a quadratic with an L1 penalty: the inner problem of proximal Newton steps."""
 
-from numba import njit
+import numpy as np
+
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def shrink_quadratic(H, q, lam, x, tol, max_sweeps):
     """Minimise ½ x·Hx + q·x + Σ lam_j |x_j| over x, in place, coordinate after coordinate.
 
@@ -44,7 +46,32 @@ def shrink_quadratic(H, q, lam, x, tol, max_sweeps):
     return max_sweeps
 
 
-@njit(cache=True, nogil=True)
+@twin_of(shrink_quadratic)
+def _shrink_quadratic_by_rows(H, q, lam, x, tol, max_sweeps):
+    r, curvatures, bounds = q.copy(), H.diagonal().tolist(), lam.tolist()
+    for k in np.flatnonzero(x):
+        r += H[k] * x[k]
+    full = True
+    for sweep in range(max_sweeps):
+        largest = 0.0
+        for j, (a, bound) in enumerate(zip(curvatures, bounds, strict=True)):
+            old = float(x[j])
+            if a <= 0.0 or (not full and old == 0.0):
+                continue
+            z = a * old - float(r[j])
+            new = (z - bound) / a if z > bound else (z + bound) / a if z < -bound else 0.0
+            move = new - old
+            if move != 0.0:
+                x[j] = new
+                r += move * H[j]
+                largest = max(largest, a * move * move)
+        if largest <= tol and full:
+            return sweep + 1
+        full = largest <= tol
+    return max_sweeps
+
+
+@called_from_python
 def descend_nonnegative(H, q, x, tol, max_sweeps):
     """Minimise ½ x·Hx + q·x over x >= 0, in place, coordinate after coordinate; x starts there.
 

@@ -21,6 +21,7 @@ PROVES = {
     "stationary": "One more step of the method changes next to nothing; a better solution may lie elsewhere.",
     "greedy": "Every choice was the best of the candidates looked at; other choices may be better together.",
     "statistical": "The claim is true except with the small probability that is printed.",
+    "unproved": "Nothing yet: the proof was left to an audit.",
     "impossible": "There is no solution, and the certificate carries the reason.",
 }
 PROVES_NOT = (

@@ -35,7 +35,6 @@ from certifit.report.words import FAMILY_WORDS, shortened, target_words
 from certifit.rows import Array
 from certifit.table.alerts import Alert
 from certifit.table.cross_validation import CrossValidation, FoldScore
-from certifit.table.labelled_table import LabelledTable
 from certifit.table.portfolio.leaderboard import choice_words, unscored_words
 from certifit.table.table_model import TableModel
 
@@ -47,7 +46,7 @@ class Report:
     """What the page is about."""
 
     model: TableModel  # fitted
-    data: LabelledTable  # the rows it was fitted to
+    data: Any  # the rows it was fitted to, a `LabelledTable` or a `StreamedTable`
     assessment: CrossValidation | str  # its cross-validation, or why there is none
     table: str  # name of the table, as the reader knows it
     settings: Mapping[str, Any]  # names and values of the settings to list

@@ -106,13 +106,20 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
             fix=f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(y)}].",
         )
     _check_labels(y, names)
-    if terms.target == "classes":
+    if terms.target == "classes" and not _are_plain_classes(y):
         _check_one_kind(y)
         check_classification_targets(y)
     return y
 
 
+def _are_plain_classes(y: Array) -> bool:
+    """Say whether y is a column of whole numbers, few of them distinct: scikit-learn's questions then say yes."""
+    return y.ndim == 1 and y.dtype.kind in "biu" and 4 * len(np.unique(y)) < len(y)
+
+
 def _as_one_column(y: Any) -> Array:
+    if type(y) is np.ndarray and y.ndim == 1 and len(y) and y.dtype.kind in "biuf" and np.isfinite(y).all():
+        return y
     try:
         return np.asarray(validate_data(BaseEstimator(), y=y))
     except ValueError as error:
@@ -166,9 +173,9 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
         return None
     if np.isscalar(sample_weight):
         sample_weight = np.full(n_rows, sample_weight)
-    w = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
-    )
+    w = sample_weight
+    if not (type(w) is np.ndarray and w.dtype == np.float64 and np.isfinite(w).all()):
+        w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0)
     if w.ndim != 1:
         raise DataError(
             got=f"sample_weight with {w.ndim} dimensions",

@@ -53,8 +53,9 @@ class _EncodeLabels:
 def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> Labels:
     """Replace labels by codes; classes are those given, or those of positive weight (at least `fewest`)."""
     found = rows.sum(_count_classes)
-    # Each twice: scikit-learn takes labels that occur once for numbers, and warns of them.
-    check_classification_targets(np.repeat(found.labels, 2))
+    if found.labels.dtype.kind not in "biu":
+        # Each twice: scikit-learn takes labels that occur once for numbers, and warns of them.
+        check_classification_targets(np.repeat(found.labels, 2))
     labels, weight = found.labels[found.weight > 0], found.weight[found.weight > 0]
     if classes is not None:
         unknown = np.setdiff1d(labels, classes)

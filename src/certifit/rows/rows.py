@@ -113,6 +113,11 @@ class ArrayRows(Rows):
             rows = slice(start, start + self.block_rows)
             yield Block(self._part(rows), None if self.y is None else self.y[rows], self.w[rows], start)
 
+    @property
+    def n_blocks(self) -> int:
+        """The number of blocks that a pass goes over."""
+        return -(-self.n_rows // self.block_rows)
+
     def _part(self, rows: slice) -> Matrix:
         if not sparse.issparse(self.X):
             return np.ascontiguousarray(self.X[rows], dtype=self.dtype)

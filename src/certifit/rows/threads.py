@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
@@ -45,6 +45,11 @@ def set_threads(n: int | None) -> None:
     Parameters
     ----------
     n : whole number of at least 1, or None
+
+    Examples
+    --------
+    >>> set_threads(1)
+    >>> set_threads(None)
     """
     global _chosen_threads
     if n is not None and n < 1:
@@ -58,6 +63,7 @@ def _controller() -> ThreadpoolController:
 
 
 _lock = threading.Lock()
+_inside = threading.local()  # `yes` where this thread holds BLAS already: asking again would only take time
 _holders: set[object] = set()
 # BLAS libraries that are held to one thread, and their numbers of threads before.
 _held: list[tuple[LibController, int]] = []
@@ -71,26 +77,36 @@ def single_threaded_blas() -> Iterator[None]:
     Where an interrupt arrives in between, the next thread that leaves restores the numbers.
     """
     global _held
+    if getattr(_inside, "yes", False):
+        yield
+        return
     me = object()
     try:
         with _lock:
             _holders.add(me)
             if not _held:
                 _held = [(lib, lib.num_threads) for lib in _controller().lib_controllers if lib.user_api == "blas"]
-            for lib, _ in _held:
-                lib.set_num_threads(1)
+            for lib, threads in _held:
+                if threads > 1:
+                    lib.set_num_threads(1)
+        _inside.yes = True
         yield
     finally:
+        _inside.yes = False
         with _lock:
             _holders.discard(me)
             if not _holders:
                 for lib, threads in _held:
-                    lib.set_num_threads(threads)
+                    if threads > 1:
+                        lib.set_num_threads(threads)
                 _held = []
 
 
 def parallel_sum(f: Callable[[T], S], blocks: Iterable[T]) -> S:
     """Return `tree_sum(map(f, blocks))`, computed on threads, with the same bits."""
+    if _is_one_block(blocks):
+        with single_threaded_blas():
+            return f(next(iter(blocks)))
     nodes: dict[tuple[int, int], S] = {}  # (rank, index) -> sum over the aligned run of 2^rank blocks
     lock = threading.Lock()
 
@@ -117,6 +133,9 @@ def parallel_sum(f: Callable[[T], S], blocks: Iterable[T]) -> S:
 
 def parallel_map(f: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
     """Return `list(map(f, blocks))`, computed on threads."""
+    if _is_one_block(blocks):
+        with single_threaded_blas():
+            return [f(next(iter(blocks)))]
     results: dict[int, R] = {}
 
     def work(i: int, block: T) -> None:
@@ -126,11 +145,19 @@ def parallel_map(f: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
     return [results[i] for i in range(len(results))]
 
 
+def _is_one_block(blocks: Any) -> bool:
+    """Say whether there is one block only, for this thread alone: keeping an account of it would take longer.
+
+    Rows in memory know their number; a file would have to be read for it.
+    """
+    return getattr(blocks, "n_blocks", 0) == 1
+
+
 def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:
     """Call `work(i, block)` for every block, on `thread_count()` threads including this one.
 
     After the first error or interrupt every thread finishes its block and stops, and a generator of blocks is closed.
-    A single block is worked on by this thread alone: to start another takes longer than most small tables.
+    A single block is worked on by this thread alone.
     """
     iterator = iter(blocks)
     source: Iterator[tuple[int, T]] = enumerate(iterator)

@@ -84,6 +84,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : the file
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from certifit import Ridge, load, save
+    >>> model = Ridge().fit([[0.0], [1.0], [2.0]], [1.0, 0.0, 3.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/ridge.certifit")
+    ...     again = load(f"{folder}/ridge.certifit")
+    >>> bool(again.coef_ == model.coef_), again.certificate_.holds
+    (True, True)
     """
     content = Path(path).read_bytes()
     header = re.match(rb"certifit-model ([0-9]{1,4}) ([0-9a-f]{64})\n", content)

@@ -20,13 +20,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.auditing import AuditTuning
+from certifit.checkers.fitted import AuditTuning
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import certify_tree, growth_claim, node_claims, share_of_rows, tree_targets
 from certifit.checkers.tree.categories import Labels, categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.greedy import quick
 from certifit.checkers.tree.plain_tree import plain_tree
-from certifit.core import Attributes, Objective, Setting
+from certifit.core import Attributes, Certificate, Objective, Setting, certified
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
@@ -137,11 +137,13 @@ class DecisionTree(TreeModel):
         if self.ccp_alpha > 0:
             tree = pruned(tree, float(self.ccp_alpha))
         found["tree_"] = tree
+        return {**found, "certificate_": certified(self._certificate, found, rows)}
+
+    def _certificate(self, found: Attributes, rows: Rows) -> Certificate:
+        tree = found["tree_"]
         claim = growth_claim(Bunch(**self.get_params(), **found), rows)
-        certificate = certify_tree(
-            plain_tree(tree, rows.n_features), node_claims(tree), claim, rows, AuditTuning().foreign, quick()
-        )
-        return {**found, "certificate_": certificate}
+        nodes, tol = plain_tree(tree, rows.n_features), AuditTuning().foreign
+        return certify_tree(nodes, node_claims(tree), claim, rows, tol, quick())
 
     def _grown_from_codes(
         self, rows: Rows, attributes: Attributes, categories: bool

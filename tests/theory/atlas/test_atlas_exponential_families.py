@@ -38,7 +38,7 @@ def moments_are_derivatives(A, at, mean, covariance, step=1e-3):
     slope = np.array([A(at + s) - A(at - s) for s in steps]) / (2 * size)
     bend = [[A(at + s + t) - A(at + s - t) - A(at - s + t) + A(at - s - t) for t in steps] for s in steps]
     bend = np.array(bend) / (4 * np.outer(size, size))
-    return np.allclose(slope, mean, rtol=1e-4) and np.allclose(bend, covariance, rtol=1e-2)
+    return np.allclose(slope, mean, rtol=1e-5) and np.allclose(bend, covariance, rtol=1e-4)
 
 
 WHOLE, FINE = np.arange(400.0), np.linspace(1e-3, 20, 20_001)

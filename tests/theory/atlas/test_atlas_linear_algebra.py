@@ -168,6 +168,9 @@ def test_eckart_young():
     for k in (2, 8):
         near = linalg.low_rank(DIGITS, k)
         assert is_nearest(DIGITS, near.toarray(), k)
+        left = DIGITS - near.toarray()
+        told = near.distance_frobenius, near.distance_spectral
+        np.testing.assert_allclose(told, [np.linalg.norm(left), np.linalg.norm(left, 2)], rtol=1e-9)
         for _ in range(10):  # the best matrix of rank k with other directions, near by
             V = np.linalg.qr(near.Vt.T + 0.05 * rng.normal(size=(64, k)))[0]
             left = DIGITS - DIGITS @ V @ V.T

@@ -173,9 +173,12 @@ def holdouts():
     found, tree = [], DecisionTreeClassifier()
     for seed in range(20):
         rows = np.random.default_rng(seed).integers(0, len(SEX), 80)
-        said = assess(tree, BIRDS[rows], SEX[rows], method="holdout", test_size=0.5, random_state=seed)
-        fitted = rows[said.plan.splits[0][0]]
+        asked = {"method": "holdout", "test_size": 0.5, "confidence": 0.9, "random_state": seed}
+        said = assess(tree, BIRDS[rows], SEX[rows], **asked)
+        fitted, tested = (rows[part] for part in said.plan.splits[0])
         model = tree.fit(BIRDS[fitted], SEX[fitted])
+        exact = clopper_pearson((model.predict(BIRDS[tested]) == SEX[tested]).sum(), len(tested), 0.9)
+        np.testing.assert_allclose([said.claims[0].low, said.claims[0].high], exact, rtol=1e-9)
         right = (model.predict(BIRDS[fitted]) == SEX[fitted]).sum()
         naive = clopper_pearson(right, len(fitted), 0.9)
         found.append([said.claims[0].low, said.claims[0].high, *naive, (model.predict(BIRDS) == SEX).mean()])
@@ -220,9 +223,9 @@ def covers_by_rank(shares, n, coverage=0.9):
 
 @pytest.fixture(scope="module")
 def conformal_shares():
-    """The share of new patients covered, by 39 calibration rows left out and by the fitted rows (20, 2)."""
+    """The share of new patients covered, by 39 calibration rows left out and by the fitted rows (12, 2)."""
     found, tree = [], DecisionTreeRegressor(max_depth=4)
-    for seed in range(20):
+    for seed in range(12):
         order = np.random.default_rng(seed).permutation(len(TARGET))
         old, new = order[:139], order[139:]
         X, y = EVERYBODY, TARGET
@@ -236,6 +239,38 @@ def conformal_shares():
 
 def test_conformal_intervals_cover(conformal_shares):
     assert covers_by_rank(conformal_shares[:, 0], 39)
+
+
+TREE = DecisionTreeRegressor(max_depth=4).fit(EVERYBODY[:200], TARGET[:200])
+TEN, THEIR_TARGETS = EVERYBODY[200:210], TARGET[200:210]
+
+
+def covers_by_turns(interval, coverage):
+    """Whether of ten rows, each new in turn, exactly k = ⌈10 coverage⌉ are covered; errors have no ties."""
+    assert len(np.unique(np.abs(TREE.predict(TEN) - THEIR_TARGETS))) == 10
+    others = [np.delete(np.arange(10), i) for i in range(10)]
+    ends = np.array([interval(TEN[o], THEIR_TARGETS[o], TEN[[i]], coverage) for i, o in enumerate(others)])
+    covered = (ends[:, 0] <= THEIR_TARGETS) & (ends[:, 1] >= THEIR_TARGETS)
+    return covered.sum() == np.ceil(10 * coverage)
+
+
+def conformal_interval(X, y, new, coverage):
+    return ConformalRegressor(TREE, method="prefit", coverage=coverage).fit(X, y).predict_interval(new)[0]
+
+
+def interval_of_the_share(X, y, new, coverage):
+    """The smallest error that so large a share of the calibration rows does not exceed: n in place of n + 1."""
+    reach = np.quantile(np.abs(y - TREE.predict(X)), coverage, method="inverted_cdf")
+    return TREE.predict(new)[0] - reach, TREE.predict(new)[0] + reach
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.75, 0.84])
+def test_k_of_all_ranks_are_covered(coverage):
+    assert covers_by_turns(conformal_interval, coverage)
+
+
+def test_control_the_share_of_calibration_rows():
+    assert not covers_by_turns(interval_of_the_share, 0.75)
 
 
 def test_control_fitted_scores_are_too_small(conformal_shares):

@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_diabetes, load_digits, load_wine, make_swiss_roll
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, LinearRegression
 
 from certifit import (
     PCA,
@@ -15,6 +15,7 @@ from certifit import (
     L1Selector,
     LocallyLinearEmbedding,
     ProbabilisticPCA,
+    SequentialSelector,
     TrimmedPCA,
     TruncatedSVD,
     two_views,
@@ -46,7 +47,9 @@ def test_variance_does_not_depend_on_the_mean():
 
     assert same_wherever_the_rows_are(of_pca)
     axis, variance = of_pca(WINE)
-    assert variance == pytest.approx(axis @ np.cov(WINE.T, bias=True) @ axis, rel=1e-10)
+    covariance = np.cov(WINE.T, bias=True)
+    assert variance == pytest.approx(axis @ covariance @ axis, rel=1e-10)
+    assert variance == pytest.approx(np.linalg.eigvalsh(covariance)[-1], rel=1e-10)  # of most variance
 
 
 def test_control_mean_square_depends_on_the_mean():
@@ -75,7 +78,11 @@ def most_variance_is_least_error(rows, directions):
 
 
 def test_most_variance_is_least_error():
-    assert most_variance_is_least_error(WINE, two_views(WINE, 5).directions)
+    told = two_views(WINE, 5)
+    assert most_variance_is_least_error(WINE, told.directions)
+    variances, errors = variances_and_errors(WINE, told.directions)
+    np.testing.assert_allclose(told.variances, variances, rtol=1e-9)
+    np.testing.assert_allclose(told.errors, errors, rtol=1e-9)
 
 
 def test_control_uncentred_rows_break_it():
@@ -94,6 +101,12 @@ def is_separable(codes, sides):
     return linprog(np.zeros(3), A_ub=rows, b_ub=-np.ones(len(codes)), bounds=(None, None)).status == 0
 
 
+def share_between(code, sides):
+    """The share of a code's variance that lies between the means of the two classes."""
+    means = np.where(sides > 0, code[sides > 0].mean(), code[sides < 0].mean())
+    return means.var() / code.var()
+
+
 def test_zeros_and_ones_are_separable():
     model, rows, sides = first_two([0, 1])
     codes = model.transform(rows)
@@ -103,11 +116,13 @@ def test_zeros_and_ones_are_separable():
     eigenvalues = np.linalg.eigvalsh(np.cov(rows.T))[::-1]
     assert model.explained_variance_ratio_.sum() == pytest.approx(eigenvalues[:2].sum() / eigenvalues.sum(), rel=1e-9)
     assert not is_separable(np.ones((len(sides), 2)), sides)  # the program refuses where codes say nothing
+    assert share_between(codes[:, 0], sides) > 0.9
 
 
 def test_control_threes_and_eights():
     model, rows, sides = first_two([3, 8])
     assert not is_separable(model.transform(rows), sides)
+    assert share_between(model.transform(rows)[:, 0], sides) < 0.8
     with pytest.raises(NoSolutionError, match="cannot be separated"):
         HardMarginSVC(kernel="linear", ridge=0.0).fit(model.transform(rows), sides)
 
@@ -219,11 +234,14 @@ def test_embedding_preserves_neighbours():
 
 def test_control_projection_and_wide_neighbourhoods():
     assert not keeps_neighbours(PCA(2).fit(ROLL).transform(ROLL))
-    assert not keeps_neighbours(LocallyLinearEmbedding(n_neighbors=30).fit(ROLL).embedding_)
+    assert not keeps_neighbours(LocallyLinearEmbedding(n_neighbors=30, method="modified").fit(ROLL).embedding_)
 
 
 def has_least_error_of_weights(rows, places, n_neighbors, reg):
-    """Whether Σ |y - Σ w y|² is the sum of the smallest eigenvalues after zero; weights row by row, by hand."""
+    """Whether Σ |y - Σ w y|² is the sum of the smallest eigenvalues after zero; weights row by row, by hand.
+
+    Places are centred, and uncorrelated columns of one length.
+    """
     n = len(rows)
     W = np.zeros((n, n))
     for i, near in enumerate(ranks(rows).argsort(axis=1)[:, 1 : n_neighbors + 1]):
@@ -233,7 +251,8 @@ def has_least_error_of_weights(rows, places, n_neighbors, reg):
         W[i, near] = weights / weights.sum()
     left = places - W @ places
     least = np.linalg.eigvalsh((np.eye(n) - W).T @ (np.eye(n) - W))[1 : places.shape[1] + 1]
-    return bool(np.isclose((left**2).sum(), least.sum(), rtol=1e-4))
+    whitened = np.allclose(places.T @ places, np.eye(2), atol=1e-8) and np.allclose(places.sum(axis=0), 0, atol=1e-6)
+    return bool(whitened and np.isclose((left**2).sum(), least.sum(), rtol=1e-4))
 
 
 def test_embedding_has_the_least_error_of_its_weights():
@@ -278,3 +297,45 @@ def test_control_correlation_with_the_target():
     alpha = SELECTED.alpha_
     correlation = np.abs((COLUMNS - COLUMNS.mean()).T @ (PROGRESS - PROGRESS.mean())) / len(PROGRESS)
     assert not are_zero_in_the_optimum((correlation < alpha).to_numpy(), alpha)
+
+
+def held_out_score(columns):
+    """The mean R² of least squares on five folds in their order, by hand."""
+    y, numbers = PROGRESS.to_numpy(), np.arange(len(PROGRESS))
+    design = np.column_stack([np.ones(len(y)), PEOPLE.to_numpy()[:, list(columns)]])
+    scores = []
+    for test in np.array_split(numbers, 5):
+        train = np.setdiff1d(numbers, test)
+        beta = np.linalg.lstsq(design[train], y[train], rcond=None)[0]
+        scores.append(1 - np.sum((y[test] - design[test] @ beta) ** 2) / np.sum((y[test] - y[test].mean()) ** 2))
+    return np.mean(scores)
+
+
+def each_step_is_best(taken):
+    """Whether every column, with those before it, has a better score than any other in its place."""
+    for step, column in enumerate(taken):
+        others = set(range(PEOPLE.shape[1])) - set(taken[: step + 1])
+        if any(held_out_score([*taken[:step], other]) > held_out_score([*taken[:step], column]) for other in others):
+            return False
+    return True
+
+
+def test_each_step_is_the_best_of_its_candidates(greedy):
+    assert each_step_is_best(greedy)
+
+
+def test_control_columns_by_their_single_scores():
+    assert not each_step_is_best(sorted(range(PEOPLE.shape[1]), key=lambda j: -held_out_score([j]))[:6])
+
+
+def test_control_greedy_is_not_best(greedy):
+    better = [PEOPLE.columns.get_loc(name) for name in ("sex", "bmi", "bp", "s1", "s2", "s5")]
+    assert held_out_score(better) > held_out_score(greedy)
+    assert not each_step_is_best(sorted(better, key=lambda j: -held_out_score([j])))
+
+
+@pytest.fixture(scope="module")
+def greedy():
+    """Six columns in the order in which forward selection takes them."""
+    search = SequentialSelector(LinearRegression(), n_features_to_select=6).fit(PEOPLE, PROGRESS)
+    return search.path_["column"].tolist()

@@ -16,7 +16,7 @@ seed. What they are worth is measured at random pairs of rows; the mean error of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from scipy.linalg import qr
 from scipy.stats import chi2
 
 from certifit.checkers.plain.blocks import dense
-from certifit.core import Certificate, Check
+from certifit.core import Certificate, Check, wants_best_proof
 from certifit.rows import Array, Block, Largest, Rows, Sums, block_rows
 from certifit.rows.mapped import MappedRows
 from certifit.rows.sampling import draw_rows
@@ -59,6 +59,11 @@ class KernelErrorTuning:
     doubt: float = 0.01  # one minus the confidence of what is stated about all pairs
     # n_components times the mean squared error of features: above this for 1 in 20 draws at most (Markov)
     fair_square: float = 30.0
+
+
+def quick(tuning: KernelErrorTuning = KernelErrorTuning()) -> KernelErrorTuning:
+    """What a fit looks at: fewer pairs, so that less is known of all; more where the best proof is wanted."""
+    return tuning if wants_best_proof() else replace(tuning, pairs=512)
 
 
 @dataclass(frozen=True)
@@ -198,8 +203,11 @@ def certify_fourier(
     index, place = np.unique(found, return_inverse=True)
     X, first, second = rows.take(index).X, place[:pairs], place[pairs:]
     step = block_rows(max(claim.weights.shape))
-    parts = [slice(i, i + step) for i in range(0, pairs, step)]
-    off = np.concatenate([_pair_errors(claim, X[first[part]], X[second[part]]) for part in parts])
+    if len(index) <= step:  # few rows, each in several pairs
+        off = _pair_errors(claim, dense(X), first, second)
+    else:
+        parts = [slice(i, i + step) for i in range(0, pairs, step)]
+        off = np.concatenate([_errors_of_few(claim, X, first[part], second[part]) for part in parts])
     mean, square = float(off.mean()), float(np.square(off).mean())
     rest = np.log(2 / tuning.doubt)
     # empirical Bernstein inequality; errors lie in [0, 3]
@@ -216,11 +224,18 @@ def certify_fourier(
     return Certificate("statistical", words, mean, 0.0, tol, checks=(fair, *checks), facts=facts)
 
 
-def _pair_errors(claim: FourierClaim, A: Any, B: Any) -> Array:
-    """|φ(x)·φ(z) - k(x, z)| (rows,) for the rows x of A and z of B, pair by pair."""
-    A, B = dense(A), dense(B)
-    left, right = (fourier_features(claim.weights, claim.offset, Block(X, None, np.ones(len(X)), 0)) for X in (A, B))
-    return np.abs((left * right).sum(axis=1) - np.exp(-claim.gamma * np.square(A - B).sum(axis=1)))
+def _pair_errors(claim: FourierClaim, X: Array, first: Array, second: Array) -> Array:
+    """|φ(x)·φ(z) - k(x, z)| (pairs,) of the rows of X with these numbers, pair by pair."""
+    phi = fourier_features(claim.weights, claim.offset, Block(X, None, np.ones(len(X)), 0))
+    product = np.einsum("ij,ij->i", np.take(phi, first, axis=0), np.take(phi, second, axis=0))
+    away = np.take(X, first, axis=0) - np.take(X, second, axis=0)
+    return np.abs(product - np.exp(-claim.gamma * np.square(away).sum(axis=1)))
+
+
+def _errors_of_few(claim: FourierClaim, X: Any, first: Array, second: Array) -> Array:
+    """The same of some pairs, with no more rows in memory than theirs."""
+    index, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+    return _pair_errors(claim, dense(X[index]), place[: len(first)], place[len(first) :])
 
 
 def frequency_check(W: Array, gamma: float, paired: bool) -> Check:

@@ -14,7 +14,7 @@ from scipy.special import xlogy
 
 from certifit.checkers.tree.bin_borders import BinBorders
 from certifit.checkers.tree.plain_tree import PlainTree
-from certifit.core import Check
+from certifit.core import Check, wants_best_proof
 from certifit.rows import Array, Block
 
 NEVER_PARTED = 1e-7  # scikit-learn's trees take values that are no further apart than this for equal
@@ -64,8 +64,10 @@ class NodeRows:
 
 
 def quick(tuning: GreedyTuning = GreedyTuning()) -> GreedyTuning:
-    """What a fit looks at: enough to see a growth that goes wrong."""
-    return replace(tuning, nodes=100, border_rows=3000)
+    """What a fit looks at: enough to see a growth that goes wrong; more where the best proof is wanted."""
+    if wants_best_proof():
+        return tuning
+    return replace(tuning, nodes=4, entries=20_000, border_rows=3000)
 
 
 def _noise_share(node: NodeRows, noise: float) -> float:
@@ -108,9 +110,9 @@ def _rows_below(tree: PlainTree, leaf: Array) -> tuple[Array, Array, Array]:
     """Rows in the order of the leaves from left to right; for each node where its rows begin, and how many."""
     count = tree.adds_up(np.bincount(leaf, minlength=len(tree.left)))
     first = np.zeros(len(tree.left), np.int64)
-    for k in tree.inner[np.argsort(tree.depth[tree.inner], kind="stable")]:
-        first[tree.left[k]] = first[k]
-        first[tree.right[k]] = first[k] + count[tree.left[k]]
+    for level in tree.inner_levels:
+        first[tree.left[level]] = first[level]
+        first[tree.right[level]] = first[level] + count[tree.left[level]]
     return np.argsort(first[leaf], kind="stable"), first, count
 
 

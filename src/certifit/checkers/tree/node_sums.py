@@ -121,13 +121,13 @@ def _amounts(
     # About a parent's value v: Σ w (y - v) = Σ over its children of Σ w (y - u) + W (u - v).
     moved, spread = found.totals[:, target, 0].copy(), found.spread[:, target].copy()
     size = found.size[:, target].copy()
-    for k in tree.inner[np.argsort(-tree.depth[tree.inner], kind="stable")]:
+    for k in tree.inner_levels[::-1]:
         moved[k] = spread[k] = size[k] = 0.0
         for child in (tree.left[k], tree.right[k]):
             step = value[child] - value[k]
             moved[k] += moved[child] + weight[child] * step
             spread[k] += spread[child] + 2 * step * moved[child] + weight[child] * step**2
-            size[k] += size[child] + weight[child] * abs(step)
+            size[k] += size[child] + weight[child] * np.abs(step)
     off = np.abs(moved) / heavy
     # A claimed mean is a float: it may be off by its own last digit, and by the rounding of what was summed.
     allowed = 4 * EPS * np.abs(value) + n_error * (size / heavy) + np.finfo(float).tiny

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +46,12 @@ class PlainTree:
         """The numbers of the nodes that are split."""
         return np.flatnonzero(self.left >= 0)
 
+    @cached_property
+    def inner_levels(self) -> list[Array]:
+        """The nodes that are split, of one depth after another, from the root down."""
+        inner = self.inner[np.argsort(self.depth[self.inner], kind="stable")]
+        return np.split(inner, np.flatnonzero(np.diff(self.depth[inner])) + 1) if len(inner) else []
+
     def goes_left(self, node: Array, x: Array) -> Array:
         """Whether rows with the values x (r,) go left at their nodes (r,)."""
         x = x.astype(self.dtype)
@@ -83,8 +90,8 @@ class PlainTree:
     def adds_up(self, of_leaves: Array) -> Array:
         """The sums over the leaves below each node, of numbers (m, …) that are 0 at inner nodes."""
         total = np.array(of_leaves, copy=True)
-        for k in self.inner[np.argsort(-self.depth[self.inner], kind="stable")]:  # children before their parents
-            total[k] = total[self.left[k]] + total[self.right[k]]
+        for level in self.inner_levels[::-1]:  # children before their parents
+            total[level] = total[self.left[level]] + total[self.right[level]]
         return total
 
 

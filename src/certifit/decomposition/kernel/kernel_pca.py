@@ -31,7 +31,7 @@ from certifit.checkers.decomposition.kernel_adapter import (
     gram_rounding,
     plain_kernel,
 )
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.settings import Settings
 from certifit.decomposition.kernel.centred_gram import (
     Cosine,
@@ -212,7 +212,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         claim = checker.KernelPCAClaim(values, fitted["eigenvectors_"], gram.means)
         rounding = gram_rounding(fitted_kernel(self, X, gamma), X)
         measured = checker.GramMeasured(gram.K, gram.means, rounding)
-        certificate = checker.certify(claim, measured, component_terms(self), min(float(self.tol), 1e-2))
+        certificate = certified(checker.certify, claim, measured, component_terms(self), min(float(self.tol), 1e-2))
         if self.fit_inverse_transform:
             if sparse.issparse(X):
                 raise NotSupportedError(
@@ -222,7 +222,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             Z = fitted["eigenvectors_"] * np.sqrt(values)
             fitted["dual_coef_"] = self._ridge_coefficients(Z, X, gamma)
             inverse = checker.InverseClaim(fitted["dual_coef_"], Z, X, float(self.alpha))
-            certificate = checker.with_inverse(certificate, inverse, plain_kernel(self, gamma))
+            certificate = certified(checker.with_inverse, certificate, inverse, plain_kernel(self, gamma))
         return {**fitted, "certificate_": certificate}
 
     def _check_table(self, X: Matrix) -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.core import Attributes
+from certifit.core import Attributes, certified
 from certifit.core.settings import TOL, Settings
 from certifit.decomposition.pca.pca import PCA, certificate_from_covariance, fitted_attributes
 from certifit.decomposition.pca.principal_axes import AxesWanted, axes_from_scatter, most_components
@@ -113,7 +113,7 @@ class IncrementalPCA(PCA):
             "n_used_": s.count,
             "scatter_": s.S,
             "weight_": s.weight,
-            "certificate_": certificate_from_covariance(axes, fitted, self.tol, np.float64),
+            "certificate_": certified(certificate_from_covariance, axes, fitted, self.tol, np.float64),
         }
 
     @property

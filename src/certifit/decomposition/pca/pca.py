@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import pca as certificates
 from certifit.checkers.decomposition.captured_variance import PCACheckTuning, measure_covariance
-from certifit.core import Attributes, Certificate, Estimator, Objective
+from certifit.core import Attributes, Certificate, Estimator, Objective, certified
 from certifit.core.settings import TOL, Setting, Settings
 from certifit.decomposition.pca.choose_components import choose_dimension, held_out_likelihood
 from certifit.decomposition.pca.linear_codes import LinearCodes, check_codes, encode, error_sums, weighted_distances
@@ -132,9 +132,11 @@ class PCA(LinearCodes, Estimator):
         fitted = fitted_attributes(axes, wanted, rows.n_rows)
         if axes.S is None:
             check = PCACheckTuning(largest_order=self._tuning.largest_order)
-            certificate = certificates.certify(_claim(fitted), self.tol, rows, self.svd_solver, tuning=check)
+            certificate = certified(
+                certificates.certify, _claim(fitted), self.tol, rows, self.svd_solver, tuning=check
+            )
         else:
-            certificate = certificate_from_covariance(axes, fitted, self.tol, rows.dtype)
+            certificate = certified(certificate_from_covariance, axes, fitted, self.tol, rows.dtype)
         return {**fitted, "certificate_": certificate}
 
     def _check_iterative(self, wanted: Any, most: int) -> None:

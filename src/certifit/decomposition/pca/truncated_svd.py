@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import pca as certificates
 from certifit.checkers.decomposition.captured_variance import PCACheckTuning
-from certifit.core import Attributes, Estimator, Objective
+from certifit.core import Attributes, Estimator, Objective, certified
 from certifit.core.settings import TOL, Setting, Settings
 from certifit.decomposition.pca.linear_codes import LinearCodes, check_codes, code_squares, encode, error_sums
 from certifit.decomposition.pca.principal_axes import SOLVERS, AxesWanted, PCATuning, complete, decompose
@@ -107,7 +107,8 @@ class TruncatedSVD(LinearCodes, Estimator):
             "singular_values_": sigma,
             "explained_variance_": variances,
             "explained_variance_ratio_": variances / (columns.total or 1.0),
-            "certificate_": certificates.certify_svd(
+            "certificate_": certified(
+                certificates.certify_svd,
                 certificates.SVDClaim(B, sigma, variances, variances / (columns.total or 1.0)),
                 self.tol,
                 rows,

@@ -20,7 +20,7 @@ from scipy.linalg import svd
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import robust_pca as certificates
-from certifit.core import Attributes, Estimator, Objective, fixed_point
+from certifit.core import Attributes, Estimator, Objective, certified, fixed_point
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.decomposition.pca.linear_codes import LinearCodes
 from certifit.decomposition.pca.principal_axes import fix_signs
@@ -121,7 +121,7 @@ class RobustPCA(LinearCodes, Estimator):
             **fitted,
             "n_iter_": found.n_iter,
             "history_": found.history,
-            "certificate_": certificates.certify(parts, self.tol, data),
+            "certificate_": certified(certificates.certify, parts, self.tol, data),
         }
 
     @property

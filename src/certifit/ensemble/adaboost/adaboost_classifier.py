@@ -17,12 +17,12 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.ensemble.adaboost_adapter import certify_classifier
 from certifit.checkers.ensemble.soft_margin import soft_margin
 from certifit.checkers.ensemble.validation_rows import hold_out
+from certifit.checkers.fitted import AuditTuning
 from certifit.checkers.plain.blocks import dense
-from certifit.core import Attributes, Objective, Setting
+from certifit.core import Attributes, Objective, Setting, certified
 from certifit.core.settings import Settings
 from certifit.ensemble.adaboost.lpboost import corrected_stumps
 from certifit.ensemble.adaboost.samme import (
@@ -162,7 +162,7 @@ class AdaBoostClassifier(ClassifierMixin, WeightBoosting):
         if self.corrective is not None:
             found |= self._corrected(data, found["members_"], labels.classes)
         claimed = Bunch(**self.get_params(deep=False), **found, n_features_in_=rows.n_features)
-        return {**found, "certificate_": certify_classifier(claimed, data, AuditTuning().foreign)}
+        return {**found, "certificate_": certified(certify_classifier, claimed, data, AuditTuning().foreign)}
 
     def _corrected(self, data: ArrayRows, members: Any, classes: Array) -> Attributes:
         """The attributes that LPBoost changes."""

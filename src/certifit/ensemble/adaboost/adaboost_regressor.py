@@ -18,10 +18,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from certifit.checkers.auditing import AuditTuning
 from certifit.checkers.ensemble.boosted_median import certify_regressor
 from certifit.checkers.ensemble.validation_rows import hold_out
-from certifit.core import Attributes, Objective, Setting
+from certifit.checkers.fitted import AuditTuning
+from certifit.core import Attributes, Objective, Setting, certified
 from certifit.core.settings import Settings
 from certifit.ensemble.adaboost.samme import BestStage, BoostedStage, fit_learner, least_weights, make_learner, padded
 from certifit.ensemble.adaboost.weight_boosting import WeightBoosting
@@ -127,7 +127,7 @@ class AdaBoostRegressor(RegressorMixin, WeightBoosting):
             "estimator_errors_": padded([stage.error for stage in stages], self.n_estimators, 1.0),
         }
         claimed = Bunch(**self.get_params(deep=False), **found, n_features_in_=rows.n_features)
-        return {**found, "certificate_": certify_regressor(claimed, data, AuditTuning().foreign)}
+        return {**found, "certificate_": certified(certify_regressor, claimed, data, AuditTuning().foreign)}
 
     def _boost(self, data: ArrayRows, held_out: ArrayRows | None) -> list[BoostedStage]:
         """All stages, or those up to the least error on the rows held out."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from certifit.core.config import config
 from certifit.ensemble.adaboost.stump_loops import leaf_class_weights, reweight, weight_missed
 from certifit.ensemble.adaboost.stumps import Stumps, StumpSearch, StumpSplit, as_stumps
 from certifit.exceptions import CertificateWarning, DataError
@@ -97,8 +98,8 @@ def boost_estimators(
 
 
 def fit_learner(member: Any, *data: Any, **weights: Any) -> Any:
-    """Fit a learner; what its own certificate says is in it, and no warning of every stage."""
-    with warnings.catch_warnings():
+    """Fit a learner without a proof or a warning of its own: the whole is proved from its answers."""
+    with warnings.catch_warnings(), config(certify="audit"):
         warnings.simplefilter("ignore", CertificateWarning)
         return member.fit(*data, **weights)
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, twin_of
+from certifit.numerics.compiled.whole_arrays import running_total, sums_by_place
 
 ROW = 0x7FFFFFFF  # the bits of an entry that hold the number of a row
 
@@ -67,6 +68,26 @@ def best_cut_of_two(entries, known, signed):
     return Cut(best / per, position, missing_left)
 
 
+@twin_of(best_cut_of_two)
+def _best_cut_of_two_of_arrays(entries, known, signed):
+    n, rows, ends = len(entries), entries & ROW, entries > ROW
+    total, whole = float(signed.sum()), float(np.abs(signed).sum())  # whole numbers: exact in any order
+    lost, lost_whole = float(signed[rows[known:]].sum()), float(np.abs(signed[rows[known:]]).sum())
+    mean = total / whole
+    best, per, position, missing_left = 0.0, 1.0, -1, False
+    for side in range(2 if known < n else 1):
+        end = known - 1 if side or known == n else known
+        v, at = signed[rows[:end]], np.flatnonzero(ends[:end])
+        d, w = (lost if side else 0.0) + np.cumsum(v)[at], (lost_whole if side else 0.0) + np.cumsum(np.abs(v))[at]
+        a, b = np.where(2 * w > whole, total - d, d), np.where(2 * w > whole, whole - w, w)
+        off = a - mean * b
+        falls, sizes = (off * off).tolist(), (b * (whole - b)).tolist()
+        for place, fall, size in zip(at.tolist(), falls, sizes, strict=True):
+            if fall * per > best * size:
+                best, per, position, missing_left = fall, size, place + 1, side == 1
+    return Cut(best / per, position, missing_left)
+
+
 @called_from_python
 def best_cut(entries, known, labels, weight, classes):
     """Return the best split of a sorted column for any number of classes; `weight` (n,) is int64."""
@@ -77,15 +98,17 @@ def best_cut(entries, known, labels, weight, classes):
     for i in range(known, n):
         r = entries[i] & ROW
         lost[labels[r]] += weight[r]
-    whole, squares = total.sum(), 0.0
+    whole, squares = np.int64(0), 0.0
     for c in range(classes):
+        whole += total[c]
         squares += float(total[c]) * float(total[c])
     least = squares / whole
     best, position, missing_left = least, -1, False
     for side in range(2 if known < n else 1):
+        w = np.int64(0)
         for c in range(classes):
             sums[c] = lost[c] if side else 0
-        w = sums.sum()
+            w += sums[c]
         end = known - 1 if side or known == n else known
         for i in range(end):
             entry = entries[i]
@@ -110,6 +133,33 @@ def _purity(sums, total, w, whole):
     return left / w + right / (whole - w)
 
 
+@twin_of(best_cut)
+def _best_cut_of_arrays(entries, known, labels, weight, classes):
+    n, rows, ends = len(entries), entries & ROW, entries > ROW
+    by_class = np.where(labels[:, None] == np.arange(classes), weight[:, None], 0)
+    total, lost = by_class.sum(axis=0), by_class[rows[known:]].sum(axis=0)
+    whole = total.sum()
+    least = running_total(total.astype(np.float64) ** 2) / whole
+    best, position, missing_left = least, -1, False
+    for side in range(2 if known < n else 1):
+        end = known - 1 if side or known == n else known
+        at = np.flatnonzero(ends[:end])
+        if not len(at):
+            continue
+        sums = (lost if side else 0) + np.cumsum(by_class[rows[:end]], axis=0)[at]
+        w = sums.sum(axis=1)
+        left, right = np.zeros(len(at)), np.zeros(len(at))
+        for c in range(classes):
+            a, b = sums[:, c].astype(np.float64), (total[c] - sums[:, c]).astype(np.float64)
+            left += a * a
+            right += b * b
+        score = left / w + right / (whole - w)
+        first = int(np.where(np.isnan(score), -np.inf, score).argmax())
+        if score[first] > best:
+            best, position, missing_left = score[first], int(at[first]) + 1, side == 1
+    return Cut(best - least, position, missing_left)
+
+
 @called_from_python
 def add_class_histograms(keys, weight, found):
     """Add the weight of every row to its place in the histogram of every column: keys (d, n), found (d, places).
@@ -128,9 +178,13 @@ def add_class_histograms(keys, weight, found):
 def best_bin(histogram, missing):
     """Return the best split after a bin; the last bin is that of missing values where `missing` is true."""
     bins, classes = histogram.shape
-    total, sums = histogram.sum(axis=0), np.zeros(classes, np.int64)
-    whole, squares = total.sum(), 0.0
+    total, sums = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
+    for b in range(bins):
+        for c in range(classes):
+            total[c] += histogram[b, c]
+    whole, squares = np.int64(0), 0.0
     for c in range(classes):
+        whole += total[c]
         squares += float(total[c]) * float(total[c])
     least = squares / whole
     best, position, missing_left = least, -1, False
@@ -139,9 +193,10 @@ def best_bin(histogram, missing):
         for c in range(classes):
             sums[c] = histogram[known, c] if side else 0
         for b in range(known - 1 if side or not missing else known):
+            w = np.int64(0)
             for c in range(classes):
                 sums[c] += histogram[b, c]
-            w = sums.sum()
+                w += sums[c]
             if 0 < w < whole:
                 score = _purity(sums, total, w, whole)
                 if score > best:
@@ -160,6 +215,13 @@ def leaf_class_weights(left, labels, w, classes):
     return weight, count
 
 
+@twin_of(leaf_class_weights)
+def _leaf_class_weights_of_arrays(left, labels, w, classes):
+    side = np.where(left, 0, 1)
+    weight = sums_by_place(side * classes + labels, w, 2 * classes)
+    return weight.reshape(2, classes), np.bincount(side, minlength=2)
+
+
 @called_from_python
 def weight_missed(left, labels, w, answers):
     """Return the weight of rows whose leaf answers another class than theirs."""
@@ -168,6 +230,11 @@ def weight_missed(left, labels, w, answers):
         if labels[i] != answers[0 if left[i] else 1]:
             total += w[i]
     return total
+
+
+@twin_of(weight_missed)
+def _weight_missed_of_arrays(left, labels, w, answers):
+    return running_total(w[labels != np.where(left, answers[0], answers[1])])
 
 
 @called_from_python
@@ -179,6 +246,12 @@ def reweight(left, labels, w, answers, factors):
         total += w[i]
     for i in range(len(left)):
         w[i] /= total
+
+
+@twin_of(reweight)
+def _reweight_of_arrays(left, labels, w, answers, factors):
+    w *= np.where(labels != np.where(left, answers[0], answers[1]), factors[1], factors[0])
+    w /= running_total(w)
 
 
 @called_from_python

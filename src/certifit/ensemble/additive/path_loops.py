@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from certifit.numerics.compiled.compiling import called_from_python
+from certifit.numerics.compiled.compiling import called_from_python, twin_of, written_into_loops
+from certifit.numerics.compiled.whole_arrays import exponentials, sums_by_place
 from certifit.rows import Array
 
 
@@ -71,7 +71,12 @@ def fused_path(target, weight, low, high, values):
         values[e] = min(max(values[e + 1], below[e]), above[e])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@twin_of(fused_path)
+def _fused_path_in_python(target, weight, low, high, values):
+    fused_path.py_func(target, weight, low, high, values)
+
+
+@written_into_loops
 def _derivatives(kind, y, score):
     """Return the first and second derivative of a row's loss in its score; the careful ones are no less."""
     if kind == SQUARED:
@@ -100,12 +105,39 @@ def add_and_sum(kind, before, step, codes, rows, sums):
         sums[1, codes[i]] += s[i] * h
 
 
+@twin_of(add_and_sum)
+def _add_and_sum_of_arrays(kind, before, step, codes, rows, sums):
+    rows.score[:] += step[before]
+    g, h = _derivatives_of_arrays(kind, rows.y, rows.score)
+    sums[0], sums[1] = (sums_by_place(codes, rows.s * x, sums.shape[1]) for x in (g, h))
+
+
+def _derivatives_of_arrays(kind, y, score):
+    if kind == SQUARED:
+        return score - y, np.ones(len(score))
+    if kind in (LOGISTIC, CAREFUL_LOGISTIC):
+        size = np.abs(score)
+        e = exponentials(-size)
+        p = np.where(score >= 0, 1.0 / (1.0 + e), e / (1.0 + e))
+        if kind == LOGISTIC:
+            return p - y, e / ((1.0 + e) * (1.0 + e))
+        return p - y, np.where(size > 1e-6, (1.0 - e) / (1.0 + e) / (2.0 * size), 0.25)
+    mean = exponentials(score)
+    return mean - y, mean if kind == POISSON else np.maximum(mean, y)
+
+
 @called_from_python
 def add_columns(codes, values, score):
     """Add the values (d, 256) of every column's level to the scores of rows (n,); codes are (d, n)."""
     for j in range(len(codes)):
         for i in range(len(score)):
             score[i] += values[j, codes[j, i]]
+
+
+@twin_of(add_columns)
+def _add_columns_of_arrays(codes, values, score):
+    for of_level, own in zip(values, codes, strict=True):
+        score += of_level[own]
 
 
 @called_from_python
@@ -123,3 +155,11 @@ def segment_hessian(codes, segment, h, found):
             row = found[at[a]]
             for b in range(a, d):
                 row[at[b]] += h[i]
+
+
+@twin_of(segment_hessian)
+def _segment_hessian_of_arrays(codes, segment, h, found):
+    at = np.take_along_axis(segment, codes.astype(np.int64), axis=1)
+    for a in range(len(at)):
+        for b in range(a, len(at)):
+            np.add.at(found, (at[a], at[b]), h)

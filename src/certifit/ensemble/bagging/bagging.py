@@ -26,7 +26,7 @@ from certifit.checkers.ensemble.bagging.answers import member_answers, unseen_an
 from certifit.checkers.ensemble.bagging.samples import SamplePlan, sample_plan
 from certifit.checkers.ensemble.forest.out_of_bag import summarise
 from certifit.checkers.ensemble.forest.plain_bootstrap import mixed
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.settings import Settings
 from certifit.ensemble.forest.bootstrap import Bootstrap
 from certifit.exceptions import DataError, warn_caller
@@ -142,7 +142,7 @@ class Bagging(Estimator):
             fitted.update(self._out_of_bag(plan, fitted, data))
         known = SimpleNamespace(**self.get_params(deep=False), **fitted)
         # Members were fitted just now: only an audit fits them again.
-        certificate = certify_bag(known, rows, 1e-4, BagTuning(refit=False))
+        certificate = certified(certify_bag, known, rows, 1e-4, BagTuning(refit=False))
         return {**fitted, "certificate_": certificate}
 
     def _check_more(self, there: int) -> None:

@@ -23,7 +23,7 @@ from certifit.checkers.ensemble.boosting.gradient_adapter import (
     validation_rows_of,
 )
 from certifit.checkers.plain.blocks import dense
-from certifit.core import Attributes, Setting
+from certifit.core import Attributes, Setting, certified
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
 from certifit.ensemble.boosting.boosted_model import (
@@ -118,7 +118,8 @@ class GradientBoosting(BoostedModel):
         found["trees_"] = boosting.fitted()
         if self.loss == "huber":
             found["huber_deltas_"] = np.array(boosting.levels)
-        found["certificate_"] = certify_gradient_boosting({**state, **found}, data, held, float(self.tol), quick())
+        claim = {**state, **found}
+        found["certificate_"] = certified(certify_gradient_boosting, claim, data, held, float(self.tol), quick())
         return found
 
     def _check_part(self, y: Array, attributes: Attributes) -> None:

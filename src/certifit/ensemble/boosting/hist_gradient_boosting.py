@@ -19,7 +19,7 @@ from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import best_constant, held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.boosting_adapter import certify_boosting
 from certifit.checkers.plain.blocks import dense
-from certifit.core import Attributes, Setting
+from certifit.core import Attributes, Setting, certified
 from certifit.core.loop import Step
 from certifit.core.settings import Settings
 from certifit.ensemble.boosting.binned_trees import BinnedTrees
@@ -154,7 +154,7 @@ class HistGradientBoosting(BoostedModel):
         if self.corrective:
             found |= self._corrected(found["trees_"], rows, loss, held)
         claim = {**self.get_params(deep=False), **found, "n_features_in_": rows.n_features}
-        return {**found, "certificate_": certify_boosting(claim, rows, held, float(self.tol))}
+        return {**found, "certificate_": certified(certify_boosting, claim, rows, held, float(self.tol))}
 
     def _corrected(self, trees: BoostedTrees, rows: Rows, loss: ScoreLoss, held: Array | None) -> Attributes:
         """The attributes that change when all coefficients are found together."""

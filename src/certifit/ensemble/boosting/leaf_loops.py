@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_from_python
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
 
 
 @called_from_python
@@ -27,12 +27,33 @@ def add_leaf_sums(rows, runs, leaves, pairs, scales, sums):
             sums[1, a, c] = parts
 
 
+@twin_of(add_leaf_sums)
+def _add_leaf_sums_of_arrays(rows, runs, leaves, pairs, scales, sums):
+    if not len(leaves):
+        return
+    first, last = runs[leaves, 0], runs[leaves, 1]
+    start = first.min()
+    x = pairs[:, rows[start : last.max()]] * np.asarray(scales)[:, None]
+    whole = np.rint(x)
+    for k, found in enumerate((whole, np.rint((x - whole) * 2147483648.0))):
+        # Whole numbers up to a place, less those up to another: exact.
+        up_to = np.zeros((2, x.shape[1] + 1), np.int64)
+        np.cumsum(found.astype(np.int64), axis=1, out=up_to[:, 1:])
+        sums[k, : len(leaves)] = (up_to[:, last - start] - up_to[:, first - start]).T
+
+
 @called_from_python
 def move_scores(rows, runs, leaves, values, F):
     """Add to the score of each row the value of its leaf."""
     for a in range(len(leaves)):
         for i in range(runs[leaves[a], 0], runs[leaves[a], 1]):
             F[rows[i]] += values[a]
+
+
+@twin_of(move_scores)
+def _move_scores_of_arrays(rows, runs, leaves, values, F):
+    for leaf, value in zip(leaves, values, strict=True):
+        F[rows[runs[leaf, 0] : runs[leaf, 1]]] += value
 
 
 @called_from_python

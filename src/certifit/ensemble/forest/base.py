@@ -24,7 +24,7 @@ from certifit.checkers.ensemble.forest.certificate import quick
 from certifit.checkers.ensemble.forest.out_of_bag import summarise_targets, target_losses
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.adapter import tree_targets
-from certifit.core import Attributes, Estimator, Objective, Setting
+from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.ensemble.forest.bootstrap import Bootstrap, number_of_draws
@@ -126,7 +126,8 @@ class Forest(Estimator):
         if self.oob_score:
             fitted.update(self._out_of_bag(rows, fitted, bootstrap, plan, w))
         known = {"n_features_in_": rows.n_features, "drawn_borders": self.drawn_borders}
-        fitted["certificate_"] = certify_own(SimpleNamespace(**self.get_params(), **known, **fitted), rows, quick())
+        claim = SimpleNamespace(**self.get_params(), **known, **fitted)
+        fitted["certificate_"] = certified(certify_own, claim, rows, quick())
         return fitted
 
     def _trees(self, plan: GrowthPlan, bootstrap: Bootstrap, previous: Attributes) -> ForestTrees:

@@ -4,10 +4,11 @@ F (n, k) are scores, y (n,) class numbers, u (n,) weights; a hinge arrives as it
 """
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python, written_into_loops
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def multiclass_loss(F, y, u, hinge):
     """Sum u L over rows: L is the largest slack of a row where `shared`, else the sum of its slacks.
 
@@ -25,7 +26,7 @@ def multiclass_loss(F, y, u, hinge):
     return total
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def smoothed_multiclass_loss(F, y, u, hinge, smoothing, D, q):
     """Sum the smoothed loss max over q of q·z - h/2u |q - centre|² over rows, and write its maximisers q (n, k).
 
@@ -58,7 +59,7 @@ def smoothed_multiclass_loss(F, y, u, hinge, smoothing, D, q):
     return value - distance, slope, distance
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def apply_curvature(S, y, free, curvature, shared):
     """Turn changes S (m, k) of scores into the changes of -α that the smoothed loss answers with, in place.
 
@@ -79,7 +80,7 @@ def apply_curvature(S, y, free, curvature, shared):
                 S[i, j] -= total / count if free[i, j] else 0.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _simplex_level(v, u):
     """The level t with Σ max(v - t, 0) = u: raised until no further entry falls below it (Michelot 1986)."""
     k = v.shape[0]

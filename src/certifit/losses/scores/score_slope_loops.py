@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
-from certifit.numerics.compiled.compiling import called_from_python
+import numpy as np
+
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
+from certifit.numerics.compiled.whole_arrays import exponentials, running_total
 
 SQUARES, SIGNS, POISSON, GAMMA, LOGISTIC, EXPONENTIAL, CLIPPED = range(7)
 
@@ -53,6 +56,41 @@ def find_gradients(loss, targets, span, pairs, found):
     found[0], found[1], found[2] = size, total, largest
 
 
+@twin_of(find_gradients)
+def _find_gradients_of_arrays(loss, targets, span, pairs, found):
+    kind, slopes = loss
+    F, y, w = (part[span[0] : span[1]] for part in targets)
+    g, h = (part[span[0] : span[1]] for part in pairs)
+    a, b = _slopes_and_curvatures(kind, slopes, F, y)
+    g[:], h[:] = a * w, b * w
+    found[0], found[1] = running_total(np.abs(a * w)), running_total(b * w)
+    found[2] = np.fmax.reduce(b * w, initial=0.0)
+
+
+def _slopes_and_curvatures(kind, slopes, F, y):
+    if kind == SQUARES:
+        return F - y, np.ones(len(F))
+    if kind == SIGNS:
+        return np.where(y > F, slopes[0], slopes[1]), np.ones(len(F))
+    if kind == CLIPPED:
+        return np.minimum(np.maximum(F - y, slopes[0]), slopes[1]), np.ones(len(F))
+    if kind == POISSON:
+        b = exponentials(F)
+        return b - y, b
+    if kind == GAMMA:
+        b = y * exponentials(-F)
+        return 1.0 - b, b
+    if kind == LOGISTIC:
+        small = exponentials(-np.abs(F))
+        large = 1.0 / (1.0 + small)
+        small *= large
+        up, down = np.where(F >= 0, -small, -large), np.where(F >= 0, large, small)
+        return np.where(y > 0.5, up, down), small * large
+    z = 2.0 * y - 1.0
+    b = exponentials(-z * F)
+    return -z * b, b
+
+
 @called_from_python
 def find_class_gradients(F, y, w, start, stop, g, h):
     """Fill in w (p - [y]) and w p (1 - p) of rows [start, stop) for all classes: F, g and h are (n, k) and (k, n)."""
@@ -70,3 +108,15 @@ def find_class_gradients(F, y, w, start, stop, g, h):
             p = g[c, i] / total
             g[c, i] = w[i] * (p - (1.0 if y[i] == c else 0.0))
             h[c, i] = w[i] * p * (1.0 - p)
+
+
+@twin_of(find_class_gradients)
+def _find_class_gradients_of_arrays(F, y, w, start, stop, g, h):
+    scores, weights = F[start:stop], w[start:stop]
+    found = exponentials(scores - scores.max(axis=1, keepdims=True)).T
+    total = np.zeros(stop - start)
+    for p in found:
+        total += p
+    for c, p in enumerate(found / total):
+        g[c, start:stop] = weights * (p - np.where(y[start:stop] == c, 1.0, 0.0))
+        h[c, start:stop] = weights * p * (1.0 - p)

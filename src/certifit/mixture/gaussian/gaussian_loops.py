@@ -9,15 +9,15 @@ triangle, row after row: inverses (patterns, k, q (q + 1) / 2). See `mixture.gau
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from certifit.numerics.compiled.compiling import called_from_python, compiled_with, twin_of
 from certifit.numerics.missing_loops import centre
 
 LOG_2PI = float(np.log(2 * np.pi))
 
 
 # ------------------------------------------------------------------------------------------ features of rows
-@njit(cache=True, nogil=True)
+@called_from_python
 def shift_rows(X, shift, Z):
     """Write X (n, d) - shift, transposed, into Z (d, n) and return whether any entry is missing (NaN)."""
     missing = 0
@@ -30,7 +30,13 @@ def shift_rows(X, shift, Z):
     return missing > 0
 
 
-@njit(cache=True, nogil=True)
+@twin_of(shift_rows)
+def _shift_rows_of_arrays(X, shift, Z):
+    np.subtract(X.T, shift[:, None], out=Z)
+    return bool(np.isnan(Z).any())
+
+
+@called_from_python
 def pair_products(Z, out):
     """Write the products z_i z_j, i >= j, of rows Z (d, n) into out (d (d + 1) / 2, n)."""
     a = 0
@@ -42,8 +48,16 @@ def pair_products(Z, out):
             a += 1
 
 
+@twin_of(pair_products)
+def _pair_products_of_arrays(Z, out):
+    at = 0
+    for i in range(len(Z)):
+        np.multiply(Z[i], Z[: i + 1], out=out[at : at + i + 1])
+        at += i + 1
+
+
 # ------------------------------------------------------------------------------------------ missing entries
-@njit(cache=True, nogil=True)
+@called_from_python
 def subtract_means(X, m, E):
     """Write X (n, d) less each of the means m (k, d) into E (k, n, d), 0 where an entry is missing."""
     for k in range(len(m)):
@@ -51,7 +65,7 @@ def subtract_means(X, m, E):
 
 
 # Reassociation lets a sum of products run over several columns at a time.
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+@compiled_with(fastmath={"contract", "reassoc"})
 def _dot(x, y):
     total = 0.0
     for j in range(len(x)):
@@ -59,7 +73,7 @@ def _dot(x, y):
     return total
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def complete_rows(columns, rows, inverses, log_det, G, E, squares):
     """Fill the missing entries of E with their conditional means and write the observed part's squared distance.
 
@@ -91,12 +105,13 @@ def complete_rows(columns, rows, inverses, log_det, G, E, squares):
                 squares[k, i] = square + constant - fall
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def weigh_rows(E, R, out, first):
     """Write R E into out (k, n, d) and its sums over rows into first (k, d); R is (k, n)."""
     for k in range(len(E)):
         total = first[k]
-        total[:] = 0.0
+        for j in range(len(total)):
+            total[j] = 0.0
         for i in range(E.shape[1]):
             r, e, o = R[k, i], E[k, i], out[k, i]
             for j in range(len(total)):
@@ -104,7 +119,7 @@ def weigh_rows(E, R, out, first):
                 total[j] += o[j]
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_conditional_covariances(columns, inverses, weights, second):
     """Add weights[k, p] P_MM⁻¹ to the lower triangles of second (k, d, d)."""
     for p in range(len(columns)):

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from certifit.numerics.compiled.compiling import called_from_python, compiled_with
 
 # Scores are sums over columns. Allowing any order of addition lets the compiler use vector instructions.
 ANY_ORDER = {"reassoc", "contract"}
@@ -29,7 +30,7 @@ class RemovableMoments(NamedTuple):
     widest: NDArray[np.intp]  # (d,) columns by their grand squares, the largest first
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def fold_class_sums(X, folds, codes, centres, n_folds):
     """Return `DeviationSums` of rows X (n, d) in folds (n,) and classes `codes` (n,), about `centres` (k, d)."""
     k, d = centres.shape
@@ -46,7 +47,7 @@ def fold_class_sums(X, folds, codes, centres, n_folds):
     return DeviationSums(n, z, zz)
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+@compiled_with(fastmath=ANY_ORDER)
 def fold_scores(X, folds, mean, precision, offset):
     """Return offset - Σ precision (x - mean)² / 2 of each row (n, k), by the parameters (f, k, d) of its fold."""
     k, d = mean.shape[1:]
@@ -62,7 +63,7 @@ def fold_scores(X, folds, mean, precision, offset):
     return out
 
 
-@njit(cache=True, nogil=True, fastmath=ANY_ORDER)
+@compiled_with(fastmath=ANY_ORDER)
 def scores_without_self(X, codes, moments, smoothing):
     """Return log p(class) + log p(row | class) of each row (n, k), by the moments without it.
 
@@ -129,7 +130,7 @@ def scores_without_self(X, codes, moments, smoothing):
     return out
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def normalise_scores(scores):
     """Turn log scores of classes (n, k), in place, into shares of 1, and return the number of the best (n,)."""
     best = np.zeros(scores.shape[0], dtype=np.intp)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
 from certifit.core import Setting
+from certifit.core.config import config
 from certifit.core.estimator import Estimator
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
@@ -54,7 +55,8 @@ def hold_out_streamed(
     problem = AssessedProblem(estimator, rows, target, np.unique(target) if classes else None)
     held_out = []
     for (train, test), (fitted_rows, tested_rows) in zip(sides, splits, strict=True):
-        fitted = clone(estimator).fit(train)
+        with config(certify="audit"):  # its answers are kept, not the model
+            fitted = clone(estimator).fit(train)
         answers = {"predict": np.asarray(fitted.predict(test))}
         for name in ("predict_proba", "decision_function"):
             if classes and hasattr(fitted, name):

@@ -1,10 +1,11 @@
 """Compiled loops that draw rows with replacement by a hash, so that anybody can draw the same rows again."""
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_drawn_rows(key, counts):
     """Add 1 to `counts` (n,) for each of n rows drawn by the replicate's key: the halves of each hash give two."""
     n = np.uint64(counts.shape[0])

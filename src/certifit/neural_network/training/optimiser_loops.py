@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
 from certifit.rows import Array
 
 
@@ -31,7 +31,7 @@ class MomentumRates(NamedTuple):
 
 
 # To look for divisors of 0 would keep the loop from vector instructions; epsilon is above 0.
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_from_python
 def adam_step(params: Array, slopes: Array, mean: Array, square: Array, rates: AdamRates) -> None:
     """Move parameters by Adam, and update the running means of slopes and of their squares."""
     one = params.dtype.type(1)
@@ -46,7 +46,17 @@ def adam_step(params: Array, slopes: Array, mean: Array, square: Array, rates: A
         params[i] -= rate * m / (np.sqrt(v) + epsilon) + decay * params[i]
 
 
-@njit(cache=True, nogil=True)
+@twin_of(adam_step)
+def _adam_step_of_arrays(params: Array, slopes: Array, mean: Array, square: Array, rates: AdamRates) -> None:
+    rate, beta_1, beta_2, epsilon, ridge, decay = (params.dtype.type(x) for x in rates)
+    one = params.dtype.type(1)
+    g = slopes + ridge * params
+    mean[:] = beta_1 * mean + (one - beta_1) * g
+    square[:] = beta_2 * square + (one - beta_2) * g * g
+    params -= rate * mean / (np.sqrt(square) + epsilon) + decay * params
+
+
+@called_from_python
 def momentum_step(params: Array, slopes: Array, velocity: Array, rates: MomentumRates) -> None:
     """Move parameters by gradient descent with momentum."""
     rate, momentum = params.dtype.type(rates.rate), params.dtype.type(rates.momentum)
@@ -56,3 +66,11 @@ def momentum_step(params: Array, slopes: Array, velocity: Array, rates: Momentum
         v = momentum * velocity[i] - push
         velocity[i] = v
         params[i] += momentum * v - push if rates.ahead else v
+
+
+@twin_of(momentum_step)
+def _momentum_step_of_arrays(params: Array, slopes: Array, velocity: Array, rates: MomentumRates) -> None:
+    rate, momentum, ridge = (params.dtype.type(x) for x in (rates.rate, rates.momentum, rates.ridge))
+    push = rate * (slopes + ridge * params)
+    velocity[:] = momentum * velocity - push
+    params += momentum * velocity - push if rates.ahead else velocity

@@ -1,25 +1,176 @@
 """How loops over rows are compiled: quickly, because a first fit waits for it, and of small tables not at once.
 
-Some work on small tables can be done by operations on whole arrays too, with the same bits. That is what happens
-while the compiled loop is not there yet, in this process or on disk, until it has taken as long as compiling would.
+Work on small tables can be done by operations on whole arrays too, with the same bits. That is what happens while the
+compiled loop is not there yet, until it has taken as long as compiling would. A single loop has a twin, `twin_of`,
+which is as quick on small tables; where the plain way is another algorithm, `PlainFirst` decides, and also looks
+for a compiled loop on disk.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial, update_wrapper
 from pathlib import Path
+from types import FunctionType
 from typing import Any, ClassVar
 
-from numba import njit
+import numpy as np
 
-# Numba's typed interface does not list all options. What only compiled code calls needs no way in from Python.
-_compile: Any = njit
-_options = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-called_from_python = _compile(**_options)
-called_by_loops = _compile(**_options, no_cpython_wrapper=True)
+from certifit.core.compiling import notice
+
+
+class CompiledLoop:
+    """A loop that Numba compiles when it is first called, by Python or by another loop.
+
+    Numba is loaded then, not when the loop is declared: that takes half a second, which nobody should wait for who
+    fits a model that needs no loop.
+    """
+
+    at_once: ClassVar[bool] = False  # compile whatever is called, while `compiled_at_once` says so
+    _one_at_a_time: ClassVar[threading.RLock] = threading.RLock()
+    _numba: ClassVar[Any] = None  # once it is loaded
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.options = function, options
+        self.twin: PlainTwin | None = None
+        self._was_on_disk: bool | None = None  # when it was first asked for with Numba loaded
+        self._dispatcher: Any = None
+        self._is_used = False  # as a compiled loop, by Python
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not self._is_used:
+            if self.twin is not None and not self._is_ready() and self.twin.suffices(arguments):
+                return self.twin(arguments)
+            self._is_used = True
+        return (self._dispatcher or self.dispatcher)(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+    @property
+    def dispatcher(self) -> Any:
+        """What Numba makes of it."""
+        with self._one_at_a_time:
+            if self._dispatcher is None:
+                self._dispatcher = self._loaded().njit(**self.options)(self._known_to_numba())
+        return self._dispatcher
+
+    def _known_to_numba(self) -> Callable[..., Any]:
+        """The function as if the loops that it calls had been declared by Numba itself, which writes some into it."""
+        function = self.py_func
+        known, called = function.__globals__, function.__code__.co_names
+        loops = {name: known[name].dispatcher for name in called if isinstance(known.get(name), CompiledLoop)}
+        if not loops:
+            return function
+        found = FunctionType(function.__code__, {**known, **loops}, function.__name__, function.__defaults__)
+        found.__qualname__, found.__module__ = function.__qualname__, function.__module__
+        found.__doc__ = function.__doc__
+        return found
+
+    @property
+    def signatures(self) -> list[Any]:
+        """The types of arguments for which it is compiled in this process."""
+        return [] if self._dispatcher is None else self._dispatcher.signatures
+
+    def is_on_disk(self) -> bool:
+        """Whether it was compiled before, in this process or in another, for any types of arguments."""
+        code = self.py_func.__code__
+        source = Path(code.co_filename)
+        name = f"{source.stem}.{self.py_func.__qualname__}-{code.co_firstlineno}"
+        return any(self._cache_folder(source).glob(f"{name}.*.nbi"))
+
+    def _cache_folder(self, source: Path) -> Path:
+        """Where Numba keeps what it compiled of this file; beside the file it is found without loading Numba."""
+        beside = source.parent / "__pycache__"
+        if not os.environ.get("NUMBA_CACHE_DIR") and os.access(beside, os.W_OK):
+            return beside
+        return Path(self.dispatcher.stats.cache_path or beside)
+
+    def _is_ready(self) -> bool:
+        """Whether it is to be called although it has a twin: it must be, or it is on disk and Numba is loaded."""
+        if self._numba is not None and self._was_on_disk is None:
+            self._was_on_disk = self.is_on_disk()
+        return self.at_once or bool(self._was_on_disk)
+
+    @classmethod
+    def _loaded(cls) -> Any:
+        """Numba, told to say when it compiles."""
+        if cls._numba is None:
+            import numba
+
+            notice.install()
+            CompiledLoop._numba = numba
+        return cls._numba
+
+
+@dataclass(frozen=True)
+class TwinTuning:
+    """Up to where a loop's twin is called in its place."""
+
+    most_entries: int = 20_000  # of the largest array
+    seconds: float = 0.4  # of processor time in one process, about what a loop takes to compile
+
+
+class PlainTwin:
+    """What a loop does, by operations on whole arrays: the same bits, without compiling and without loading Numba."""
+
+    def __init__(self, function: Callable[..., Any], tuning: TwinTuning) -> None:
+        self.function, self.tuning = function, tuning
+        self.spent = 0.0  # seconds
+
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        start = time.thread_time()
+        with np.errstate(all="ignore"):  # as in compiled code
+            found = self.function(*arguments)
+        self.spent += time.thread_time() - start
+        return found
+
+    def suffices(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether the arrays are small and little time was spent so far."""
+        return self.spent < self.tuning.seconds and _largest_size(arguments) <= self.tuning.most_entries
+
+
+def _largest_size(arguments: tuple[Any, ...]) -> int:
+    """The number of entries of the largest array, in records too."""
+    return max((_largest_size(a) if isinstance(a, tuple) else getattr(a, "size", 0) for a in arguments), default=0)
+
+
+def twin_of(loop: Any, tuning: TwinTuning = TwinTuning()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator: the function does what the loop does, bit for bit, and stands in for it on small tables."""
+
+    def declared(function: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(loop, CompiledLoop):
+            loop.twin = PlainTwin(function, tuning)
+        return function
+
+    return declared
+
+
+def _declared(options: dict[str, Any], function: Callable[..., Any]) -> Any:
+    """Return the loop; the function itself where Numba is switched off."""
+    return function if os.environ.get("NUMBA_DISABLE_JIT") == "1" else CompiledLoop(function, options)
+
+
+def compiled_with(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator of loops that compiles them with these options of Numba besides the usual ones.
+
+    Numbers are divided as NumPy does, without looking for zeros first.
+    """
+    usual = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    return partial(_declared, {**usual, **options})
+
+
+# What only compiled code calls needs no way in from Python.
+INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
+called_from_python, called_by_loops = compiled_with(), compiled_with(**INSIDE)
+# What is called for every entry of an array is written into the loop that calls it.
+written_into_loops = compiled_with(**INSIDE, inline="always")
 
 
 @dataclass(frozen=True)
@@ -33,25 +184,19 @@ class PlainTuning:
 class PlainFirst:
     """Says whether small tables are to be done without a compiled loop, which would have to be compiled first."""
 
-    at_once: ClassVar[bool] = False  # compile whatever is called, while `compiled_at_once` says so
-
     def __init__(self, loop: Any, tuning: PlainTuning = PlainTuning()) -> None:
         self.loop, self.tuning = loop, tuning
         self.spent = 0.0  # seconds
 
     def suffices(self, entries: int) -> bool:
         """Whether a table of so many entries is to be done without the loop."""
-        if self.at_once or entries > self.tuning.most_entries or self.spent >= self.tuning.seconds:
+        if CompiledLoop.at_once or entries > self.tuning.most_entries or self.spent >= self.tuning.seconds:
             return False
         return not self.is_compiled()
 
     def is_compiled(self) -> bool:
         """Whether the loop is compiled, in this process or on disk; always where Numba is switched off."""
-        if not hasattr(self.loop, "signatures") or self.loop.signatures:
-            return True
-        folder, code = self.loop.stats.cache_path, self.loop.py_func.__code__
-        name = f"{Path(code.co_filename).stem}.{self.loop.py_func.__qualname__}-{code.co_firstlineno}"
-        return folder is not None and any(Path(folder).glob(f"{name}.*.nbi"))
+        return not isinstance(self.loop, CompiledLoop) or bool(self.loop.signatures) or self.loop.is_on_disk()
 
     @contextmanager
     def timed(self) -> Iterator[None]:
@@ -66,8 +211,8 @@ class PlainFirst:
 @contextmanager
 def compiled_at_once() -> Iterator[None]:
     """Let every loop be compiled when it is first called, small tables or not."""
-    PlainFirst.at_once = True
+    CompiledLoop.at_once = True
     try:
         yield
     finally:
-        PlainFirst.at_once = False
+        CompiledLoop.at_once = False

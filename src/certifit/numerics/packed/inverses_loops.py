@@ -8,14 +8,15 @@ lower triangles row after row, k (k + 1) / 2 numbers.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
 
 LANES = 64  # matrices that are factored side by side
 # The bits of a float64 without sign and exponent, and the bits of 1.0.
 MANTISSA, ONE = np.int64(2**52 - 1), np.int64(1023 * 2**52)
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _subtract_products(T, out, a, step_a, b, step_b, n):
     """Subtract Σ T[a + h step_a] T[b + h step_b] over h < n from T[out], in every lane; four products at a time."""
     o, h = T[out], 0
@@ -32,7 +33,7 @@ def _subtract_products(T, out, a, step_a, b, step_b, n):
         h, a, b = h + 1, a + step_a, b + step_b
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def _scale(T, out, factor, sign):
     """Multiply T[out] by sign T[factor], in every lane."""
     o, f = T[out], T[factor]
@@ -41,7 +42,7 @@ def _scale(T, out, factor, sign):
 
 
 # With this error model a matrix that is not positive definite gives NaN or infinity instead of an exception.
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_from_python
 def _factor(T, k):
     """Overwrite T by its Cholesky factor L, with the reciprocals of L's diagonal in the diagonal's place."""
     for i in range(k):
@@ -54,7 +55,7 @@ def _factor(T, k):
             o[lane] = 1.0 / np.sqrt(o[lane])
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def _invert(T, k):
     """Overwrite L by (L Lᵀ)⁻¹: first R = L⁻¹, R_ij = -Σ_{j <= h < i} L_ih R_hj / L_ii, then RᵀR."""
     for i in range(k):
@@ -71,7 +72,7 @@ def _invert(T, k):
                 o[lane] = -o[lane]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@called_by_loops
 def _log_determinants(T, k, out):
     """Write log-determinants to out (n,), n <= LANES, from the result of `_factor`; not finite where that is not.
 
@@ -90,7 +91,7 @@ def _log_determinants(T, k, out):
         out[lane] = -2.0 * (np.log(product[lane]) + power[lane] * np.log(2.0))
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _invert_lanes(T, k, A, log_det):
     """Write the inverses of the matrices in T to A (n, >= k (k + 1) / 2), packed, and their log-determinants (n,)."""
     _factor(T, k)
@@ -104,7 +105,7 @@ def _invert_lanes(T, k, A, log_det):
                 a += 1
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def invert_packed(A, k, log_det):
     """Invert packed positive definite matrices A (m, >= k (k + 1) / 2) in place; write log-determinants (m,)."""
     T = np.empty((k * k, LANES))
@@ -120,7 +121,7 @@ def invert_packed(A, k, log_det):
         _invert_lanes(T, k, A[first : first + n], log_det[first : first + n])
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def invert_blocks(P, columns, A, log_det):
     """Invert the blocks P[:, M, M] of positive definite matrices P (k, d, d), for each row M of columns (m, q).
 

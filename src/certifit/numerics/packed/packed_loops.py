@@ -6,10 +6,11 @@ A symmetric matrix (k, k) is packed as its lower triangle, row after row: k (k +
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def sum_unmarked(marks, subtract, source, total, base, out):
     """Write base + Σ source[j], over the j that marks[r] does not mark, to out[r].
 
@@ -24,7 +25,8 @@ def sum_unmarked(marks, subtract, source, total, base, out):
             listed[end] = j
             end += marks[r, j] == subtract[r]
         o, a = out[r, : source.shape[1]], 0
-        o[:] = 0.0
+        for c in range(len(o)):
+            o[c] = 0.0
         while a + 8 <= end:
             s0, s1, s2, s3 = source[listed[a]], source[listed[a + 1]], source[listed[a + 2]], source[listed[a + 3]]
             a += 4
@@ -41,7 +43,7 @@ def sum_unmarked(marks, subtract, source, total, base, out):
             o[c] = base[c] + (total[c] - o[c] if subtract[r] else o[c])
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def outer_packed(W, out):
     """Write w wᵀ of each row w of W (d, k), packed, to out (d, k (k + 1) / 2)."""
     for r in range(len(W)):
@@ -52,7 +54,7 @@ def outer_packed(W, out):
             a += i + 1
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def multiply_packed(A, which, b, z):
     """Write A[which[i]] b[i] to z[i]; A holds packed matrices (m, >= k (k + 1) / 2), b and z are (rows, k)."""
     for r in range(len(b)):
@@ -67,7 +69,7 @@ def multiply_packed(A, which, b, z):
             a += i + 1
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def add_outer(which, w, z, T):
     """Add w[i] u uᵀ, packed, to T[which[i]], with u = (z[i], 1); T is (m, (k + 1) (k + 2) / 2)."""
     k = z.shape[1]

@@ -4,10 +4,11 @@ See `multifrontal` for the method that needs them.
 """
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def elimination_tree(indptr, indices, parent, count):
     """Find the parent of every column of the Cholesky factor L, and how many entries the column has.
 
@@ -30,7 +31,23 @@ def elimination_tree(indptr, indices, parent, count):
                 j = parent[j]
 
 
-@njit(cache=True, nogil=True)
+@twin_of(elimination_tree)
+def _elimination_tree_of_lists(indptr, indices, parent, count):
+    n, pointers, rows = len(parent), indptr.tolist(), indices.tolist()
+    found, entries, seen = [-1] * n, [1] * n, [-1] * n
+    for i in range(n):
+        seen[i] = i
+        for j in rows[pointers[i] : pointers[i + 1]]:
+            while j < i and seen[j] != i:
+                if found[j] == -1:
+                    found[j] = i
+                entries[j] += 1
+                seen[j] = i
+                j = found[j]
+    parent[:], count[:] = found, entries
+
+
+@called_from_python
 def extend_add(panel, corner, update, place):
     """Add the lower triangle of `update` to the rows and columns `place` (ascending) of a front.
 

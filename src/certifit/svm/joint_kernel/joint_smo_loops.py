@@ -9,7 +9,8 @@ moving from a class with a small G to one with a large G.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
 
 
 class CoefficientLimits(NamedTuple):
@@ -19,7 +20,7 @@ class CoefficientLimits(NamedTuple):
     high: np.ndarray  # (n, k)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def worst_pairs(G, beta, limits):
     """Return (k, k) the largest G[i, c] - G[i, e] over the rows i whose class c may rise and class e may fall."""
     n, k = G.shape
@@ -34,7 +35,7 @@ def worst_pairs(G, beta, limits):
     return out
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def violations(G, beta, limits):
     """Return by how much each row violates optimality (n,), 0 where it does not, and by which two classes (n,).
 
@@ -56,7 +57,7 @@ def violations(G, beta, limits):
     return out, pair
 
 
-@njit(cache=True, nogil=True)
+@called_by_loops
 def _project_row(v, low, high, out):
     """Set out (k,) to the point nearest v with sum 0 and low <= out <= high: clip(v - t, low, high) for one t.
 
@@ -86,7 +87,7 @@ def _project_row(v, low, high, out):
         t = step if left < step < right else 0.5 * (left + right)
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def project_rows(V, limits):
     """Return every row of V (q, k) moved to the nearest point with sum 0 within its limits."""
     out = np.empty_like(V)
@@ -95,7 +96,7 @@ def project_rows(V, limits):
     return out
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def solve_rows(K, G, beta, limits, r, tau, eps, max_sweeps):
     """Change beta (q, k) in place, a row at a time, until no row violates optimality by more than eps.
 
@@ -141,7 +142,7 @@ def solve_rows(K, G, beta, limits, r, tau, eps, max_sweeps):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def restore_balance(G, beta, limits, r, least):
     """Change beta (q, k) in place so that r (k,), the sums over all rows, become 0 up to `least`.
 

@@ -5,7 +5,8 @@ is good to the last digit. log 2 is subtracted in two parts so that r keeps its 
 """
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import compiled_with
 
 F = np.float32
 LOG2_E, LOG_2_HIGH, LOG_2_LOW = F(1.0 / np.log(2.0)), F(355 / 512), F(np.log(2.0) - 355 / 512)  # log 2 in two parts
@@ -14,7 +15,7 @@ SMALLEST = F(-87.0)  # exponentials of numbers below count as 0
 
 
 # Contraction lets products and sums run as one instruction; nothing is assumed about NaN or infinity.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled_with(fastmath={"contract"})
 def exp_single(table):
     """Replace every number of a float32 table (m, n) by exp(min(number, 0)), good to the last digit.
 

@@ -72,7 +72,11 @@ class Kernel(ABC):
 # ------------------------------------------------------------------------------------------- kernels with a name
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """x·z"""
+    """x·z
+
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]]).tolist()
+    [[11.0]]
+    """
 
     def values(self, A: Matrix, B: Matrix) -> Array:
         return products(A, B)
@@ -97,7 +101,11 @@ class CentredLinear(Linear):
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """exp(-gamma |x - z|²)"""
+    """exp(-gamma |x - z|²)
+
+    >>> RBF(gamma=0.5)([[1.0], [3.0]], [[1.0]]).round(3).tolist()
+    [[1.0], [0.135]]
+    """
 
     far: ClassVar[float] = 1e6  # gamma |x - mean|² beyond which distances are computed from differences
 
@@ -129,7 +137,11 @@ class RBF(Kernel):
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """(gamma x·z + coef0)^degree"""
+    """(gamma x·z + coef0)^degree
+
+    >>> Polynomial(degree=2, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]]).tolist()
+    [[144.0]]
+    """
 
     degree: int = 3
     gamma: float = 1.0
@@ -145,7 +157,11 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """tanh(gamma x·z + coef0): not positive semidefinite on every table."""
+    """tanh(gamma x·z + coef0): not positive semidefinite on every table.
+
+    >>> Sigmoid(gamma=0.1)([[1.0, 2.0]], [[3.0, 4.0]]).round(3).tolist()
+    [[0.8]]
+    """
 
     gamma: float = 1.0
     coef0: float = 0.0

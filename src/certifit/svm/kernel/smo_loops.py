@@ -1,10 +1,11 @@
 """Compiled loops of sequential minimal optimisation: a dense working set, and the update of all rows after it."""
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import called_from_python, twin_of
 
 
-@njit(cache=True, nogil=True)
+@called_from_python
 def working_square(K, slots, columns):
     """Return K[slots][:, columns] as float64 (q, q)."""
     q = slots.shape[0]
@@ -16,7 +17,12 @@ def working_square(K, slots, columns):
     return out
 
 
-@njit(cache=True, nogil=True)
+@twin_of(working_square)
+def _working_square_of_arrays(K, slots, columns):
+    return K[np.ix_(slots, columns)].astype(np.float64)
+
+
+@called_from_python
 def solve_pairs(K, y, t, alpha, C, eps, max_steps):
     """Change alpha (q,) in place, two entries at a time, until no pair violates optimality by more than eps.
 
@@ -77,7 +83,41 @@ def solve_pairs(K, y, t, alpha, C, eps, max_steps):
     return max_steps
 
 
-@njit(cache=True, nogil=True)
+@twin_of(solve_pairs)
+def _solve_pairs_of_arrays(K, y, t, alpha, C, eps, max_steps):
+    diagonal = K.diagonal().copy()
+    sizes = np.abs(diagonal)
+    rise = np.where(np.where(y > 0, alpha < C, alpha > 0), t, -np.inf)
+    fall = np.where(np.where(y > 0, alpha > 0, alpha < C), t, np.inf)
+    for step in range(max_steps):
+        i = int(rise.argmax())
+        top = rise[i]
+        if not top - fall.min() > eps:
+            return step
+        row, above = K[i], top - fall
+        curves = np.maximum(diagonal[i] + diagonal - 2 * row, 1e-14 * (sizes[i] + sizes) + 1e-300)
+        gain = np.where(above > 0, above * above / curves, 0.0)
+        j = int(gain.argmax())
+        room_i = C[i] - alpha[i] if y[i] > 0 else alpha[i]
+        room_j = alpha[j] if y[j] > 0 else C[j] - alpha[j]
+        move = min((top - t[j]) / curves[j], room_i, room_j)
+        alpha[i] += y[i] * move
+        alpha[j] -= y[j] * move
+        if move == room_i:
+            alpha[i] = C[i] if y[i] > 0 else 0.0
+        if move == room_j:
+            alpha[j] = 0.0 if y[j] > 0 else C[j]
+        change = move * (row - K[j])
+        t -= change
+        rise -= change
+        fall -= change
+        for k in (i, j):
+            rise[k] = t[k] if (alpha[k] < C[k] if y[k] > 0 else alpha[k] > 0) else -np.inf
+            fall[k] = t[k] if (alpha[k] > 0 if y[k] > 0 else alpha[k] < C[k]) else np.inf
+    return max_steps
+
+
+@called_from_python
 def add_rows(f, K, slots, change, start, stop):
     """Return f[start:stop] + Σⱼ change[j] K[slots[j], start:stop] as a new array, summed in float64."""
     out = f[start:stop].copy()
@@ -87,4 +127,13 @@ def add_rows(f, K, slots, change, start, stop):
             row = K[slots[j], start:stop]
             for i in range(stop - start):
                 out[i] += c * row[i]
+    return out
+
+
+@twin_of(add_rows)
+def _add_rows_of_arrays(f, K, slots, change, start, stop):
+    out = f[start:stop].copy()
+    for slot, c in zip(slots, change, strict=True):
+        if c != 0.0:
+            out += c * K[slot, start:stop].astype(np.float64)
     return out

@@ -8,19 +8,20 @@ changed in place.
 """
 
 import numpy as np
-from numba import njit
+
+from certifit.numerics.compiled.compiling import compiled_with, written_into_loops
 
 # Reassociation lets dot products run in vector lanes; nothing is assumed about NaN or infinity.
 SUMS = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _best_value(a, g, curvature, top):
     """Where the dual is largest along one coordinate: a Newton step of slope g, cut off at the limits."""
     return min(max(a + g / curvature, 0.0), top)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@compiled_with(fastmath=SUMS)
 def ascend_dense(X, terms, norms, order, tau, point):
     """Visit the dual variables in `order`; X (rows, d) is dense."""
     row, s, q, soft, top = terms
@@ -41,7 +42,7 @@ def ascend_dense(X, terms, norms, order, tau, point):
                 beta[j] += move * s[k] * X[i, j]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@compiled_with(fastmath=SUMS)
 def ascend_sparse(csr, terms, norms, order, tau, point):
     """Visit the dual variables in `order`; csr are the data, indices and indptr of the rows."""
     data, indices, indptr = csr

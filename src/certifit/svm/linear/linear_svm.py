@@ -22,7 +22,7 @@ from certifit.checkers.svm.joint import ClaimedJointSvm
 from certifit.checkers.svm.joint_linear import certify as certify_jointly
 from certifit.checkers.svm.linear_machines.l1 import ClaimedL1Svm
 from certifit.checkers.svm.linear_machines.l1 import certify as certify_l1
-from certifit.core import Attributes, Certificate, Objective
+from certifit.core import Attributes, Certificate, Objective, certified
 from certifit.core.settings import Setting, Settings
 from certifit.exceptions import DataError
 from certifit.linear_model.linear_scores import LinearScores, score_rows
@@ -188,7 +188,7 @@ class LinearSVC(LinearScores, LinearSvmEstimator):
                 loops.append(minimise_l1(machine, self.max_iter, self.max_time, watch))
             theta[c] = loops[-1].params.theta
         found = attributes(theta)
-        certificate = certify_l1(found["coef_"], found["intercept_"], claimed, float(self.tol), rows)
+        certificate = certified(certify_l1, found["coef_"], found["intercept_"], claimed, float(self.tol), rows)
         history = tuple(mark for loop in loops for mark in loop.history)
         n_iter = max(loop.n_iter for loop in loops)
         return {**found, "n_iter_": n_iter, "history_": history, "certificate_": certificate}

@@ -121,13 +121,18 @@ class AmountCriterion:
         term = xlogy(y, y) if self.name == "poisson" else (y - mean[at]) ** 2
         total = np.bincount(at, w * term, m)
         _add_up(nodes, weight)
-        for k in _parents(nodes):
-            children = [nodes.left[k], nodes.right[k]]
+        squares = 0.0 if self.name == "poisson" else 1.0
+        parts = (nodes.left, nodes.right, weight, mean, total)
+        left, right, heaviness, means, totals = (part.tolist() for part in parts)  # plain numbers are much quicker
+        for k in _parents(nodes).tolist():
+            a, b = left[k], right[k]
             # The heavier child is next to the mean, where a light one may be far off.
-            first = mean[children[int(weight[children].argmax())]]
-            mean[k] = first + weight[children] @ (mean[children] - first) / weight[k]
-            moved = 0.0 if self.name == "poisson" else weight[children] @ (mean[children] - mean[k]) ** 2
-            total[k] = total[children].sum() + moved
+            first = means[a] if heaviness[a] >= heaviness[b] else means[b]
+            away = heaviness[a] * (means[a] - first) + heaviness[b] * (means[b] - first)
+            means[k] = first + away / heaviness[k]
+            moved = heaviness[a] * (means[a] - means[k]) ** 2 + heaviness[b] * (means[b] - means[k]) ** 2
+            totals[k] = totals[a] + totals[b] + squares * moved
+        mean, total = np.array(means), np.array(totals)
         found = total / weight
         return mean, np.maximum(found - xlogy(mean, mean), 0.0) if self.name == "poisson" else found
 
@@ -139,8 +144,10 @@ def _parents(nodes: NodeTable) -> Array:
 
 def _add_up(nodes: NodeTable, of_leaves: Array) -> None:
     """Fill in the sums of inner nodes."""
-    for k in _parents(nodes):
-        of_leaves[k] = of_leaves[nodes.left[k]] + of_leaves[nodes.right[k]]
+    left, right, sums = nodes.left.tolist(), nodes.right.tolist(), list(of_leaves)
+    for k in _parents(nodes).tolist():
+        sums[k] = sums[left[k]] + sums[right[k]]
+    of_leaves[:] = sums
 
 
 Criterion = ClassCriterion | AmountCriterion

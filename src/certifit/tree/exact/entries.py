@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba import njit
-
-from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
 from certifit.rows import Array
 
 
@@ -77,7 +75,7 @@ def _threshold_between(low, high):
 
 
 # Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _add_row(labels, moments, weight, r, sums):
     """Add a row's statistics to the sums of a child."""
     for t in range(labels.shape[1]):
@@ -86,11 +84,11 @@ def _add_row(labels, moments, weight, r, sums):
         sums[c] += moments[r, c]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _row_of(entry):
     return entry & 0xFFFFFFFF
 
 
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _rank_of(entry):
     return entry >> 32

@@ -44,7 +44,9 @@ PLAIN_FIRST = PlainFirst(grow_subtree)
 
 def sorted_table(X: Array, sums: TargetSums, monotone: Array) -> SortedTable:
     """Columns with the orders of their rows; equal values keep the order of the rows."""
-    ranked = parallel_map(_ranked, [np.asarray(column, dtype=np.float64) for column in X.T])
+    columns = [np.asarray(column, dtype=np.float64) for column in X.T]
+    # Threads take longer to start than a small table to sort.
+    ranked = parallel_map(_ranked, columns) if X.size > GrowthTuning().shared_entries else [*map(_ranked, columns)]
     entries = np.stack([entries for entries, _ in ranked])
     values = [values for _, values in ranked]
     first = np.cumsum([0, *map(len, values)])
@@ -210,15 +212,17 @@ class TreeGrower:
 
     def _in_preorder(self) -> NodeTable:
         """The nodes numbered as a walk that goes left first meets them, as scikit-learn does."""
-        number: list[int] = []
+        found: list[int] = []
         nodes, place = self.nodes, np.empty(self.made, np.int64)
+        left, right = nodes.left[: self.made].tolist(), nodes.right[: self.made].tolist()
         stack = [0]
         while stack:
             k = stack.pop()
-            place[k] = len(number)
-            number.append(k)
-            if nodes.left[k] >= 0:
-                stack += [int(nodes.right[k]), int(nodes.left[k])]
+            found.append(k)
+            if left[k] >= 0:
+                stack += [right[k], left[k]]
+        number = np.array(found)
+        place[number] = np.arange(self.made)
         ordered = NodeTable(*(column[number] for column in nodes))
         inner = ordered.left >= 0
         for children in (ordered.left, ordered.right):

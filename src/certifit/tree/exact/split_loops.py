@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.tree.exact.category_loops import _arrange_categories
 from certifit.tree.exact.entries import NodeCentre, Split, _add_row, _rank_of, _row_of, _threshold_between
@@ -24,7 +23,7 @@ QUADRATIC, LOGARITHMIC, POSITIVE, ABSOLUTE = 0, 1, 2, 3
 
 
 # Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
-@njit(cache=True, nogil=True, inline="always")
+@written_into_loops
 def _side_score(score, sums, weight, centre):
     """Return the score of one child: the larger, the purer."""
     found, heavy = 0.0, float(weight)

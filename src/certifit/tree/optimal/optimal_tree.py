@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.checkers.auditing import AuditTuning
+from certifit.checkers.fitted import AuditTuning
 from certifit.checkers.tree.optimal import BestTreeClaim, certify_best_tree
 from certifit.core import Attributes, Objective, Setting
 from certifit.core.settings import Settings

@@ -12,11 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import TwinTuning, called_by_loops, called_from_python, twin_of
+from certifit.numerics.compiled.whole_arrays import binary_logarithms
 from certifit.rows import Array
 
 # What a leaf costs: the weight beside the largest class; the sum of squares; the weight times its impurity
 MISCLASSIFIED, SQUARES, GINI, ENTROPY = 0, 1, 2, 3
+
+
+# Thousands of calls are to be compiled, some hundred are not.
+FEW = TwinTuning(seconds=0.1)
 
 
 class ColumnCandidates(NamedTuple):
@@ -49,11 +54,27 @@ def code_columns(X, keys, bins, codes, ranges):
             codes[j, i] = bins[j] if np.isnan(x) else place
 
 
+@twin_of(code_columns)
+def _code_columns_of_arrays(X, keys, bins, codes, ranges):
+    for j in range(X.shape[1]):
+        x = X[:, j].astype(np.float64)
+        missing = np.isnan(x)
+        place = np.where(missing, 0, np.searchsorted(keys[j], x, side="left"))
+        np.fmin.at(ranges[0, j], place, x)
+        np.fmax.at(ranges[1, j], place, x)
+        codes[j] = np.where(missing, bins[j], place)
+
+
 @called_from_python
 def count_labels(region, codes, y, w, stats):
     """Add the weights of rows to those of their region, bin and class (regions, bins and missing, channels)."""
     for i in range(len(codes)):
         stats[region[i], codes[i], y[i]] += w[i]
+
+
+@twin_of(count_labels, FEW)
+def _count_labels_of_arrays(region, codes, y, w, stats):
+    np.add.at(stats, (region, codes, y), w)
 
 
 @called_from_python
@@ -64,6 +85,11 @@ def count_moments(region, codes, moments, stats):
         stats[r, c, 0] += moments[i, 0]
         stats[r, c, 1] += moments[i, 1]
         stats[r, c, 2] += moments[i, 2]
+
+
+@twin_of(count_moments, FEW)
+def _count_moments_of_arrays(region, codes, moments, stats):
+    np.add.at(stats, (region, codes), moments)
 
 
 @called_by_loops
@@ -115,6 +141,31 @@ def leaf_costs(stats, kind, least, cost, scratch):
         cost[r] += total[r] - largest[r] if total[r] >= least else np.inf
 
 
+@twin_of(leaf_costs, FEW)
+def _leaf_costs_of_arrays(stats, kind, least, cost, _=None):
+    if kind == SQUARES:
+        w, s = stats[0], stats[1]
+        left = stats[2] - s * s / np.where(w > 0.0, w, 1.0)
+        cost[w < least] = np.inf
+        cost += np.where((left > 0.0) & (w > 0.0), left, 0.0)
+        return
+    total = np.zeros(stats.shape[1])
+    for s in stats:
+        total += s
+    if kind == MISCLASSIFIED:
+        cost += np.where(total >= least, total - np.maximum(stats.max(axis=0), 0.0), np.inf)
+        return
+    full = total > 0.0
+    found = total[full] if kind == GINI else np.zeros(full.sum())
+    for s in stats[:, full]:
+        if kind == GINI:
+            found = found - s * s / total[full]
+        else:
+            there = s > 0.0
+            found[there] -= s[there] * binary_logarithms(s[there] / total[full][there])
+    cost[full] += found
+
+
 @called_from_python
 def best_splits(below, missing, candidates, rules, best, chosen, scratch):
     """Lower the best costs (r,) of regions by splits along one column, and note the candidate chosen.
@@ -144,3 +195,17 @@ def best_splits(below, missing, candidates, rules, best, chosen, scratch):
             better = cost[r] < best[r]
             chosen[r] = number if better else chosen[r]
             best[r] = cost[r] if better else best[r]
+
+
+@twin_of(best_splits, FEW)
+def _best_splits_of_arrays(below, missing, candidates, rules, best, chosen, _):
+    kind, least = rules
+    for c, (low, high) in enumerate(zip(candidates.low, candidates.high, strict=True)):
+        to_left = 1.0 if candidates.missing_left[c] else 0.0
+        cost = np.zeros(below.shape[2])
+        _leaf_costs_of_arrays(below[low] + to_left * missing, kind, least, cost)
+        right = below[-1] - below[high] + (1.0 - to_left) * missing
+        _leaf_costs_of_arrays(right, kind, least, cost)
+        better = cost < best
+        chosen[better] = candidates.first + c
+        best[better] = cost[better]

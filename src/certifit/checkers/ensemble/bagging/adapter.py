@@ -22,6 +22,7 @@ from certifit.checkers.ensemble.forest.plain_bootstrap import check_whole, row_o
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Certificate, Check, Estimator
+from certifit.core.config import config
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, encode_labels
 from certifit.rows.checks import TableTerms
@@ -138,13 +139,17 @@ def _check_own(model: Any, rows: Rows, w: Array) -> tuple[Check, ...]:
 
 
 def fit_member(member: Any, X: Any, y: Array, drawn: Array, only_drawn: bool) -> Any:
-    """Fit an estimator to rows that count so much, by their weights, or by repetition where it takes none."""
+    """Fit an estimator to rows that count so much, by their weights, or by repetition where it takes none.
+
+    A proof of its own is left out: that of the bag is made from its members' answers.
+    """
     takes_weights = "sample_weight" in inspect.signature(member.fit).parameters
     rows = np.flatnonzero(drawn) if only_drawn else np.arange(len(y))
-    if takes_weights:
-        return member.fit(X[rows], y[rows], sample_weight=drawn[rows])
-    repeated = np.repeat(np.arange(len(y)), np.rint(drawn).astype(np.int64))
-    return member.fit(X[repeated], y[repeated])
+    with config(certify="audit"):
+        if takes_weights:
+            return member.fit(X[rows], y[rows], sample_weight=drawn[rows])
+        repeated = np.repeat(np.arange(len(y)), np.rint(drawn).astype(np.int64))
+        return member.fit(X[repeated], y[repeated])
 
 
 def _refit_apart(member: tuple[Any, Array, Array], X: Any, y: Array, k: int, only_drawn: bool) -> float:

@@ -12,9 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
 from certifit.rows import Array
 
 GINI, ENTROPY, SQUARED, POISSON = 0, 1, 2, 3
@@ -95,12 +94,12 @@ class CodeSplit(NamedTuple):
     met_missing: bool
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@written_into_loops
 def _log_term(s):
     return s * math.log(s) if s > 0 else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@written_into_loops
 def _side_score(score, a, b):
     """Return the score of a child by its two sums: the larger, the purer."""
     if score == GINI:
@@ -339,7 +338,7 @@ def best_of_entries(found, m, terms, node, totals, drawn):
     return CodeSplit(best, border, side, True, with_missing)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@written_into_loops
 def _moved(left, right, label, w, of_left, of_right):
     """Move weight of a class from right to left; return the sums of squares on both sides."""
     before, rest = left[label], right[label]
