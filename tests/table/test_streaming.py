@@ -177,9 +177,8 @@ def test_a_sample_depends_on_row_numbers_and_seed_alone():
 
 def test_models_are_compared_on_a_sample_and_the_chosen_one_is_fitted_to_all_rows(path):
     """150 of 196 rows are drawn; a replay draws the same, and gives the same bits."""
-    settings = SearchSettings(
-        model="linear, naive_bayes, additive", folds=2, least_sample=150, rows_per_second=0, tunes=False
-    )
+    kinds = "linear, naive_bayes, additive"
+    settings = SearchSettings(1e6, kinds, folds=2, least_sample=150, rows_per_second=0, tunes=False)
     roles = TableRoles("kind", group="copies", drop=("amount", "visits"))
     table = prepare(path, roles, "auto", streaming(settings, asked=True))
     model, assessment = fit_prepared(table, settings)
