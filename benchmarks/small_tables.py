@@ -24,6 +24,7 @@ from benchmarks.datasets import Array
 from benchmarks.harness import Options
 from benchmarks.reporting import Report, Table, as_number, say
 from certifit.migration.counterparts import Counterpart, counterparts
+from certifit.numerics.compiled.compiling import compiled_at_once
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ SMALLEST_ONLY = (
 def small_tables(title: str, options: Options) -> Report:
     """Measure fits and answers of every pair of classes that `--peers` names, by default of all."""
     goals, timing = Goals(), Timing(rounds=options.repeat)
-    lines = [line for pair in counterparts() if _is_wanted(pair, options) for line in _lines(pair, timing)]
+    with compiled_at_once():  # what plain twins of loops take before these are compiled is for `cold_start` to say
+        lines = [line for pair in counterparts() if _is_wanted(pair, options) for line in _lines(pair, timing)]
     tables = [_table(call, [line for line in lines if line.call == call], goals) for call in _CALLS]
     records = [
         {
