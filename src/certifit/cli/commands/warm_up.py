@@ -74,8 +74,9 @@ def run_warm_up(screen: Screen, names: Collection[str] = ()) -> None:
     if not names or "KMeans" in names:
         certifit.KMeans(3).fit(np.arange(2000.0)[:, None])  # one column is cut by dynamic programming
     if not names:
-        _factor_dense_blocks()
-        _assess()
+        with compiled_at_once():
+            _factor_dense_blocks()
+            _assess()
     screen.say(f"ready: {', '.join(entry.name for entry in entries)}")
 
 
