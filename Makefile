@@ -62,6 +62,7 @@ bench: $(VENV)/.installed-bench
 # Every page, the atlas' scripts run, references and links checked; a warning is an error.
 docs: $(VENV)/.installed-docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -n -W --keep-going -q docs build/site
+	! grep -rlE '<(script|link|img)[^>]+(src|href)="https?:' build/site --include='*.html'  # no page loads from elsewhere
 	@echo "The site begins at build/site/index.html"
 
 # Wheel and source distribution, built, installed and tried in fresh environments of the Pythons at hand.

@@ -14,7 +14,14 @@ project = "certifit"
 author = "the certifit developers"
 release = version = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["version"]
 extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "mathml", "reference"]
-exclude_patterns = ["_extensions", "atlas", "lectures", "_generated/**/README.md", "sg_execution_times.rst"]
+exclude_patterns = [
+    "_extensions",
+    "atlas",
+    "lectures",
+    "_generated/**/README.md",
+    "sg_execution_times.rst",
+    "**/sg_execution_times.rst",
+]
 nitpicky = True
 smartquotes = False
 html_title = f"certifit {release}"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(ROOT / "constraints.txt"))
+PIP = ("-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", "-c", "constraints.txt")
 IN_SOURCE = (
     "src/certifit/__init__.py",
     "tests/conftest.py",

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from certifit import audit, load, save
+from certifit import DataError, audit, load, save
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_regressor import TableRegressor
 from tests.cli.test_cli import run
@@ -75,6 +76,32 @@ def test_what_can_be_read_in_one_way_only_is(values, kind):
     table = pd.DataFrame({"x": values, "z": np.arange(60) % 7, "y": ["a", "b"] * 30})
     column = {c.name: c for c in TableClassifier().fit(table, "y").columns_}["x"]
     assert column.kind == kind
+
+
+def test_dates_that_were_asked_for(tmp_path):
+    """Days 1 to 12 may be months: the day is first, or where the format says; what cannot be read is missing."""
+    rng = np.random.default_rng(0)
+    days = [f"{1 + i % 12:02d}/0{1 + i % 9}/2024" for i in range(72)]
+    odd = ["soon" if i == 5 else f"2024 {1 + i % 9} {1 + i % 12}" for i in range(72)]
+    table = pa.table({"when": days, "odd": odd, "x": rng.normal(size=72), "y": rng.random(72) < 0.5})
+    plain = TableClassifier().fit(table, "y")
+    assert [column.kind for column in plain.columns_[:2]] == ["category", "category"]
+    model = TableClassifier(dates=["when", "odd=%Y %m %d"]).fit(table, "y")
+    when, other = model.columns_[:2]
+    assert (when.kind, when.reading, other.reading, other.missing) == ("date", "%d/%m/%Y", "%Y %m %d", 1)
+    assert "day first; month first fits too" in when.done
+    want = pd.to_datetime(pd.Series(days), format="%d/%m/%Y").to_numpy().astype("datetime64[D]").astype(float)
+    np.testing.assert_allclose(model.encode(table)[0][:, 0], (want - want.mean()) / want.std(), atol=1e-12)
+    other = TableClassifier(dates=["when=%m/%d/%Y"]).fit(table, "y")
+    assert other.columns_[0].reading == "%m/%d/%Y"
+    assert audit(model, table).holds
+    assert not audit(model.set_params(dates=()), table).holds
+    model.set_params(dates=["when", "odd=%Y %m %d"])
+    save(model, tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(table), model.predict(table))
+    for words, message in ((["x"], "to be read as dates"), (["odd"], "usual formats"), (["then"], "column of dates")):
+        with pytest.raises(DataError, match=message):
+            TableClassifier(dates=words).fit(table, "y")
 
 
 def test_row_numbers_as_text_are_left_out():

@@ -100,6 +100,7 @@ def fit(
     keep: options.KeepOption = None,
     categorical: options.CategoricalOption = None,
     missing: options.MissingOption = None,
+    date: options.DateOption = None,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     replay: options.ReplayOption = None,
@@ -120,6 +121,7 @@ def fit(
     settings = FitSettings(
         target, folds, C, class_weight, weight, tuple(drop or ()), seed, task, family, tuple(keep or ()), model,
         metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()), stream, dask,
+        tuple(date or ()),
     )  # fmt: skip
     files = TableFiles(tuple(table))
     page = None if no_report else report or Path(f"{files.stem}-report.html")

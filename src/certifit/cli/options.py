@@ -71,6 +71,10 @@ StreamOption = Annotated[
     bool,
     typer.Option("--stream", help="Read files block by block; large ones are in any case."),
 ]
+DateOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Column of text to read as dates, NAME or NAME=%d/%m/%Y; repeatable.", show_default=False),
+]
 DaskOption = Annotated[
     str | None,
     typer.Option(help="Address of a Dask scheduler, whose workers read the files.", show_default=False),

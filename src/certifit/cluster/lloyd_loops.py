@@ -324,11 +324,12 @@ def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
     before = np.empty(BATCH, np.int32)
     for a in range(k):
         if anchors.changed[a]:
-            exact.coarse_sums[a] = 0.0
-            exact.fine_sums[a] = 0.0
+            for j in range(X.shape[1]):
+                exact.coarse_sums[a, j] = exact.fine_sums[a, j] = 0.0
     for start in range(0, n, BATCH):
         stop = min(n, start + BATCH)
-        before[: stop - start] = bounds.labels[start:stop]
+        for i in range(start, stop):  # a loop: to compile the assignment of a slice takes seconds
+            before[i - start] = bounds.labels[i]
         doubts = _move_bounds(bounds, moves, scratch.todo, start, stop)
         for first in range(0, doubts, tile):
             last = min(doubts, first + tile)

@@ -32,15 +32,19 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
     if sparse.issparse(X) or not w.any():
         return None
     used = np.flatnonzero(w)
-    used = used[:: -(-len(used) // ENOUGH)]
-    X, w = X[used], w[used]
+    step = -(-len(used) // ENOUGH)
+    taken = slice(None, None, step) if len(used) == len(w) else used[::step]  # to pick rows by number is slow
+    X, w = X[taken], w[taken]
     first = X[0].astype(np.float64)
     Z = X - first
     mean = w @ Z / w.sum()
     # Powers of two cost no digit, and keep squares of huge or tiny columns from overflow and underflow.
     with np.errstate(over="ignore", invalid="ignore"):
-        unit = np.exp2(np.clip(np.frexp(np.abs(Z).max(axis=0))[1], -1000, 1000))
-        spread = np.sqrt(np.maximum(w @ (Z / unit) ** 2 / w.sum() - (mean / unit) ** 2, 0.0)) * unit
+        largest = np.maximum(Z.max(axis=0), -Z.min(axis=0))
+        unit = np.exp2(np.clip(np.frexp(largest)[1], -1000, 1000))
+        Z /= unit
+        Z *= Z
+        spread = np.sqrt(np.maximum(w @ Z / w.sum() - (mean / unit) ** 2, 0.0)) * unit
     mean += first
     shift = np.where(np.abs(mean) > far(X.dtype) * spread, mean, 0.0)
     return round_shift(shift, X.dtype) if shift.any() else None

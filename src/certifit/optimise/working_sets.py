@@ -126,7 +126,8 @@ class WorkingSetSolver(ABC, Generic[P, M]):
         gap, size = found.primal - found.dual, abs(found.primal)
         # a gap that is rounding of the primal objective counts as none
         relative = gap / max(size, 1e-300) if gap > 8 * float(np.finfo(float).eps) * size else 0.0
-        self.extra += relative <= self.tol
+        if relative <= self.tol:  # where rounding leaves no smaller gap, two more rounds show it
+            self.extra += 1 if relative < 0.5 * self.gap else max(1, self.tuning.sharp_rounds // 2)
         if found.dual - self.last_progress > self.tuning.progress * gap:
             self.last_progress, self.idle = found.dual, 0
         else:

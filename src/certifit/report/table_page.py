@@ -35,7 +35,6 @@ from certifit.report.words import FAMILY_WORDS, shortened, target_words
 from certifit.rows import Array
 from certifit.table.alerts import Alert
 from certifit.table.cross_validation import CrossValidation, FoldScore
-from certifit.table.labelled_table import LabelledTable
 from certifit.table.portfolio.leaderboard import choice_words, unscored_words
 from certifit.table.table_model import TableModel
 

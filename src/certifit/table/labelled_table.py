@@ -32,6 +32,8 @@ from certifit.table.targets import (
 )
 from certifit.table.text_values import FORMS, find_reading, read_text, with_holes, without_words
 
+READING = ("keep", "categorical", "missing_words", "dates")  # settings of how columns are read
+
 
 @dataclass(frozen=True)
 class LabelledTable:
@@ -48,11 +50,12 @@ class LabelledTable:
     keep: tuple[str, ...] = ()  # columns to use though they only tell the rows apart
     categorical: tuple[str, ...] = ()  # columns of numbers that are categories
     missing_words: tuple[str, ...] = ()  # that stand for missing entries, beside the usual ones
+    dates: tuple[str, ...] = ()  # columns of text to read as dates, with "=format" where it is known
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """What becomes of every column, learnt once from these rows."""
-        return learn_columns(self.table, self.weights, self.keep, self.categorical)
+        return learn_columns(self.table, self.weights, self.keep, self.categorical, self.dates)
 
     @property
     def n_rows(self) -> int:
@@ -67,7 +70,7 @@ class LabelledTable:
     @property
     def reading(self) -> dict[str, tuple[str, ...]]:
         """How columns are read, as a table model takes it."""
-        return {name: getattr(self, name) for name in ("keep", "categorical", "missing_words")}
+        return {name: getattr(self, name) for name in READING}
 
     @property
     def total_weight(self) -> float:
@@ -155,7 +158,7 @@ def labelled_table(
 ) -> LabelledTable:
     """Split a table into columns, target and weights; leave out rows without a target or with weight 0.
 
-    `reading` are names of columns to `keep` and of `categorical` ones, and `missing_words`.
+    `reading` are names of columns to `keep`, of `categorical` ones and of `dates`, and `missing_words`.
     """
     read = {name: tuple(values) for name, values in reading.items()}
     if isinstance(X, LabelledTable):

@@ -45,6 +45,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         Row numbers, columns without a name and identifiers are left out otherwise; `left_out_` names them.
     categorical : names of columns of numbers that are categories
     missing_words : words that stand for missing entries, beside ?, -, n/a and the like; -999 also as a number
+    dates : columns of text to read as dates: "name", day before month where both orders fit, or "name=format"
     estimator : another of certifit's classifiers to fit to the encoded columns; None for logistic regression
         C, class_weight, tol and max_iter are then its own.
 
@@ -86,6 +87,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         keep: Any = (),
         categorical: Any = (),
         missing_words: Any = (),
+        dates: Any = (),
         estimator: Any = None,
     ) -> None:
         self.C = C
@@ -95,6 +97,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         self.keep = keep
         self.categorical = categorical
         self.missing_words = missing_words
+        self.dates = dates
         self.estimator = estimator
 
     def _check_learnable(self, data: LabelledData) -> None:

@@ -24,7 +24,7 @@ from certifit.exceptions import CertificateWarning, DataError, warn_caller
 from certifit.rows import Array, Block
 from certifit.rows.sources.open_source import open_source
 from certifit.table.columns import Column, add_up, encode_columns
-from certifit.table.labelled_table import EncodedRows, LabelledRows, LabelledTable
+from certifit.table.labelled_table import READING, EncodedRows, LabelledRows, LabelledTable
 from certifit.table.portfolio.calibration import radius
 from certifit.table.portfolio.leaderboard import leaderboard_summary
 from certifit.table.reading import table_blocks
@@ -55,6 +55,7 @@ class TableModel(Estimator):
         "keep": Setting(other=_are_words, other_words="a list of names of columns"),
         "categorical": Setting(other=_are_words, other_words="a list of names of columns"),
         "missing_words": Setting(other=_are_words, other_words="a list of words"),
+        "dates": Setting(other=_are_words, other_words="a list of names of columns, or of name=format"),
         "estimator": Setting(none=True, other=_is_estimator, other_words="one of certifit's estimators"),
     }
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "fingerprint_")
@@ -62,6 +63,7 @@ class TableModel(Estimator):
     keep: Any
     categorical: Any
     missing_words: Any
+    dates: Any
     estimator: Any
     columns_: tuple[Column, ...]
     features_: list[str]
@@ -205,7 +207,7 @@ class TableModel(Estimator):
 
     def _reading(self) -> dict[str, Any]:
         """How columns are read, as it was asked for."""
-        return {"keep": self.keep, "categorical": self.categorical, "missing_words": self.missing_words}
+        return {name: getattr(self, name) for name in READING}
 
     def disagreements(self, X: Any, y: Any = None, sample_weight: Any = None) -> list[str]:
         """What is not as a fit to this table would have left it, in words; `audit` asks for it.

@@ -52,6 +52,7 @@ class TableRegressor(RegressorMixin, TableModel):
         Row numbers, columns without a name and identifiers are left out otherwise; `left_out_` names them.
     categorical : names of columns of numbers that are categories
     missing_words : words that stand for missing entries, beside ?, -, n/a and the like; -999 also as a number
+    dates : columns of text to read as dates: "name", day before month where both orders fit, or "name=format"
     estimator : another of certifit's regressors to fit to the encoded columns; None for a generalised linear model
         alpha, family, tol and max_iter are then its own.
 
@@ -99,6 +100,7 @@ class TableRegressor(RegressorMixin, TableModel):
         keep: Any = (),
         categorical: Any = (),
         missing_words: Any = (),
+        dates: Any = (),
         estimator: Any = None,
     ) -> None:
         self.alpha = alpha
@@ -108,6 +110,7 @@ class TableRegressor(RegressorMixin, TableModel):
         self.keep = keep
         self.categorical = categorical
         self.missing_words = missing_words
+        self.dates = dates
         self.estimator = estimator
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:

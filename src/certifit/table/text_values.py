@@ -110,6 +110,21 @@ def choose_reading(fitting: Collection[str]) -> str:
     return dates[0] if len(dates) == 1 else ""
 
 
+def date_formats(words: Collection[str]) -> dict[str, str]:
+    """Columns to read as dates, with their formats; an empty one is to be found.
+
+    >>> date_formats(["born", "seen=%d/%m/%Y"])
+    {'born': '', 'seen': '%d/%m/%Y'}
+    """
+    parts = [word.partition("=%") for word in words]
+    return {name: mark[1:] + form for name, mark, form in parts}
+
+
+def choose_date(fitting: Collection[str]) -> str:
+    """Of the formats that fit all dates of a column, the one that is taken: the day before the month."""
+    return next((form for form in reversed(DATES) if form in fitting), "")
+
+
 def _all_match(text: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 

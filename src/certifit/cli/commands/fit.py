@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from certifit.cli.cluster import dask_cluster
 from certifit.cli.files import TableFiles, check_writable, table_to_fit
 from certifit.cli.saved_model import load_table_model
@@ -43,6 +45,7 @@ from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_model import LabelledData, TableModel
 from certifit.table.table_regressor import FAMILIES, TableRegressor
+from certifit.table.text_values import DATES, fitting_readings
 
 MOST_CLASSES = 20  # listed on the screen
 
@@ -72,12 +75,21 @@ class FitSettings:
     missing: tuple[str, ...] = ()
     stream: bool = False
     dask: str | None = None
+    date: tuple[str, ...] = ()
 
     @property
     def roles(self) -> TableRoles:
         """What the columns are for."""
         return TableRoles(
-            self.target, self.weight, self.group, self.time, self.drop, self.keep, self.categorical, self.missing
+            self.target,
+            self.weight,
+            self.group,
+            self.time,
+            self.drop,
+            self.keep,
+            self.categorical,
+            self.missing,
+            self.date,
         )
 
     def search(self, task: str) -> SearchSettings:
@@ -174,7 +186,7 @@ def _typed(path: TableFiles, settings: FitSettings) -> list[str]:
     words += ["--dask", settings.dask] if settings.dask else []
     for name in ("weight", "group", "time"):
         words += [f"--{name}", getattr(settings, name)] if getattr(settings, name) else []
-    for name in ("drop", "keep", "categorical", "missing"):
+    for name in ("drop", "keep", "categorical", "missing", "date"):
         words += [word for value in getattr(settings, name) for word in (f"--{name}", value)]
     return words
 
@@ -274,6 +286,10 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
     told = ", ".join(c.name or "(no name)" for c in columns if c.identifies)
     if told:
         screen.say(f"left out because they tell the rows apart: {told} (--keep uses one)")
+    for column in columns:
+        if column.kind == "category" and len(fitting_readings(pa.array(column.categories)) & {*DATES}) > 1:
+            words = "may be dates, day or month first, and stays text"
+            screen.say(f"{column.name} {words}; --date {column.name} reads them, day first")
     if any(c.marks_missing and c.kind != "category" for c in columns):
         screen.say("a missing entry takes its column's mean; a further 0/1 column marks it")
 

@@ -98,15 +98,17 @@ def best_cut(entries, known, labels, weight, classes):
     for i in range(known, n):
         r = entries[i] & ROW
         lost[labels[r]] += weight[r]
-    whole, squares = total.sum(), 0.0
+    whole, squares = np.int64(0), 0.0
     for c in range(classes):
+        whole += total[c]
         squares += float(total[c]) * float(total[c])
     least = squares / whole
     best, position, missing_left = least, -1, False
     for side in range(2 if known < n else 1):
+        w = np.int64(0)
         for c in range(classes):
             sums[c] = lost[c] if side else 0
-        w = sums.sum()
+            w += sums[c]
         end = known - 1 if side or known == n else known
         for i in range(end):
             entry = entries[i]
@@ -176,9 +178,13 @@ def add_class_histograms(keys, weight, found):
 def best_bin(histogram, missing):
     """Return the best split after a bin; the last bin is that of missing values where `missing` is true."""
     bins, classes = histogram.shape
-    total, sums = histogram.sum(axis=0), np.zeros(classes, np.int64)
-    whole, squares = total.sum(), 0.0
+    total, sums = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
+    for b in range(bins):
+        for c in range(classes):
+            total[c] += histogram[b, c]
+    whole, squares = np.int64(0), 0.0
     for c in range(classes):
+        whole += total[c]
         squares += float(total[c]) * float(total[c])
     least = squares / whole
     best, position, missing_left = least, -1, False
@@ -187,9 +193,10 @@ def best_bin(histogram, missing):
         for c in range(classes):
             sums[c] = histogram[known, c] if side else 0
         for b in range(known - 1 if side or not missing else known):
+            w = np.int64(0)
             for c in range(classes):
                 sums[c] += histogram[b, c]
-            w = sums.sum()
+                w += sums[c]
             if 0 < w < whole:
                 score = _purity(sums, total, w, whole)
                 if score > best:

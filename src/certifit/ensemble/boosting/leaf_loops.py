@@ -29,13 +29,17 @@ def add_leaf_sums(rows, runs, leaves, pairs, scales, sums):
 
 @twin_of(add_leaf_sums)
 def _add_leaf_sums_of_arrays(rows, runs, leaves, pairs, scales, sums):
-    for a, leaf in enumerate(leaves):
-        own = rows[runs[leaf, 0] : runs[leaf, 1]]
-        for c in range(2):
-            x = pairs[c, own] * scales[c]
-            whole = np.rint(x)
-            sums[0, a, c] = whole.astype(np.int64).sum()
-            sums[1, a, c] = np.rint((x - whole) * 2147483648.0).astype(np.int64).sum()
+    if not len(leaves):
+        return
+    first, last = runs[leaves, 0], runs[leaves, 1]
+    start = first.min()
+    x = pairs[:, rows[start : last.max()]] * np.asarray(scales)[:, None]
+    whole = np.rint(x)
+    for k, found in enumerate((whole, np.rint((x - whole) * 2147483648.0))):
+        # Whole numbers up to a place, less those up to another: exact.
+        up_to = np.zeros((2, x.shape[1] + 1), np.int64)
+        np.cumsum(found.astype(np.int64), axis=1, out=up_to[:, 1:])
+        sums[k, : len(leaves)] = (up_to[:, last - start] - up_to[:, first - start]).T
 
 
 @called_from_python

@@ -110,7 +110,8 @@ def weigh_rows(E, R, out, first):
     """Write R E into out (k, n, d) and its sums over rows into first (k, d); R is (k, n)."""
     for k in range(len(E)):
         total = first[k]
-        total[:] = 0.0
+        for j in range(len(total)):
+            total[j] = 0.0
         for i in range(E.shape[1]):
             r, e, o = R[k, i], E[k, i], out[k, i]
             for j in range(len(total)):

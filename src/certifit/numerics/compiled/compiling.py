@@ -39,11 +39,15 @@ class CompiledLoop:
         update_wrapper(self, function)
         self.py_func, self.options = function, options
         self.twin: PlainTwin | None = None
+        self._was_on_disk: bool | None = None  # when it was first asked for with Numba loaded
         self._dispatcher: Any = None
+        self._is_used = False  # as a compiled loop, by Python
 
     def __call__(self, *arguments: Any) -> Any:
-        if self._dispatcher is None and self.twin is not None and not self.at_once and self.twin.suffices(arguments):
-            return self.twin(arguments)
+        if not self._is_used:
+            if self.twin is not None and not self._is_ready() and self.twin.suffices(arguments):
+                return self.twin(arguments)
+            self._is_used = True
         return (self._dispatcher or self.dispatcher)(*arguments)
 
     def __reduce__(self) -> str:
@@ -73,6 +77,26 @@ class CompiledLoop:
     def signatures(self) -> list[Any]:
         """The types of arguments for which it is compiled in this process."""
         return [] if self._dispatcher is None else self._dispatcher.signatures
+
+    def is_on_disk(self) -> bool:
+        """Whether it was compiled before, in this process or in another, for any types of arguments."""
+        code = self.py_func.__code__
+        source = Path(code.co_filename)
+        name = f"{source.stem}.{self.py_func.__qualname__}-{code.co_firstlineno}"
+        return any(self._cache_folder(source).glob(f"{name}.*.nbi"))
+
+    def _cache_folder(self, source: Path) -> Path:
+        """Where Numba keeps what it compiled of this file; beside the file it is found without loading Numba."""
+        beside = source.parent / "__pycache__"
+        if not os.environ.get("NUMBA_CACHE_DIR") and os.access(beside, os.W_OK):
+            return beside
+        return Path(self.dispatcher.stats.cache_path or beside)
+
+    def _is_ready(self) -> bool:
+        """Whether it is to be called although it has a twin: it must be, or it is on disk and Numba is loaded."""
+        if self._numba is not None and self._was_on_disk is None:
+            self._was_on_disk = self.is_on_disk()
+        return self.at_once or bool(self._was_on_disk)
 
     @classmethod
     def _loaded(cls) -> Any:
@@ -172,18 +196,7 @@ class PlainFirst:
 
     def is_compiled(self) -> bool:
         """Whether the loop is compiled, in this process or on disk; always where Numba is switched off."""
-        if not isinstance(self.loop, CompiledLoop) or self.loop.signatures:
-            return True
-        code, name = self.loop.py_func.__code__, self.loop.py_func.__qualname__
-        source = Path(code.co_filename)
-        return any(self._cache_folder(source).glob(f"{source.stem}.{name}-{code.co_firstlineno}.*.nbi"))
-
-    def _cache_folder(self, source: Path) -> Path:
-        """Where Numba keeps what it compiled of this file; beside the file it is found without loading Numba."""
-        beside = source.parent / "__pycache__"
-        if not os.environ.get("NUMBA_CACHE_DIR") and os.access(beside, os.W_OK):
-            return beside
-        return Path(self.loop.dispatcher.stats.cache_path or beside)
+        return not isinstance(self.loop, CompiledLoop) or bool(self.loop.signatures) or self.loop.is_on_disk()
 
     @contextmanager
     def timed(self) -> Iterator[None]:

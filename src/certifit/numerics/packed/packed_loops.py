@@ -25,7 +25,8 @@ def sum_unmarked(marks, subtract, source, total, base, out):
             listed[end] = j
             end += marks[r, j] == subtract[r]
         o, a = out[r, : source.shape[1]], 0
-        o[:] = 0.0
+        for c in range(len(o)):
+            o[c] = 0.0
         while a + 8 <= end:
             s0, s1, s2, s3 = source[listed[a]], source[listed[a + 1]], source[listed[a + 2]], source[listed[a + 3]]
             a += 4

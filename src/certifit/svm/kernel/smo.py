@@ -112,7 +112,7 @@ class SmoSolver(WorkingSetSolver[SvmDualPoint, SvmGap]):
             self.square = self.gram.square(row[chosen])
         part, near = at.alpha[chosen], t[chosen]
         steps = solve_pairs(self.square, y[chosen], near, part, C[chosen], eps, self.max_steps)
-        if steps == self.max_steps:
+        if steps == self.max_steps or self.whole:  # of few rows, Newton's method takes the place of many rounds
             descend_by_newton(self.square, y[chosen], near, part, C[chosen])
         change = y[chosen] * (part - at.alpha[chosen])
         alpha = at.alpha.copy()

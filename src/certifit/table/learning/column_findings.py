@@ -17,7 +17,16 @@ from certifit.rows import Array
 from certifit.table.columns import Kind, as_numbers, as_text, column_kind
 from certifit.table.learning.distinct_values import DistinctValues, hashed_numbers, hashed_texts
 from certifit.table.learning.exact_moments import ExactMoments
-from certifit.table.text_values import FORMS, SHARES, choose_reading, fitting_readings, read_text, with_holes
+from certifit.table.text_values import (
+    DATES,
+    FORMS,
+    SHARES,
+    choose_date,
+    choose_reading,
+    fitting_readings,
+    read_text,
+    with_holes,
+)
 
 
 class NumberSummary:
@@ -93,7 +102,14 @@ class ColumnFindings:
     """A column as it is stored, and in every other way in which all of its texts so far can be read."""
 
     def __init__(
-        self, name: str, stored: pa.DataType, *, most_texts: float, categorical: bool = False, powers: int = 2
+        self,
+        name: str,
+        stored: pa.DataType,
+        *,
+        most_texts: float,
+        categorical: bool = False,
+        powers: int = 2,
+        date: str | None = None,
     ) -> None:
         self.name, self.type = name, str(stored)
         self.kind: Kind = "category" if categorical else column_kind(stored)
@@ -102,6 +118,7 @@ class ColumnFindings:
             value_type = stored.value_type if types.is_dictionary(stored) else pa.string()
             self.type = f"categories of {value_type}"
         self.rows, self.powers = 0, powers
+        self.date = date if self.kind == "category" else None  # the format of dates asked for; empty: to be found
         self.texts = TextSummary(most_texts) if self.kind == "category" else None
         # By the ways of reading; a column of numbers has one, and a text none until its first entry.
         self.readings: dict[str, NumberSummary] | None = None
@@ -126,7 +143,9 @@ class ColumnFindings:
         self.texts.add(known, len(text) - text.null_count)
         if self.is_categories or not len(known) or self.readings == {}:
             return
-        fitting = fitting_readings(known)
+        fitting = frozenset([self.date]) if self.date else fitting_readings(known)
+        if self.date == "":
+            fitting = fitting & {*DATES}
         if self.readings is None:
             self.readings = {name: NumberSummary(self.powers) for name in fitting}
         self.readings = {name: found for name, found in self.readings.items() if name in fitting}
@@ -153,7 +172,16 @@ class ColumnFindings:
     @property
     def reading(self) -> str:
         """The one way in which all texts of the column can be read; empty where it is as it is stored."""
-        return choose_reading(self.readings or ()) if self.texts is not None else ""
+        if self.texts is None:
+            return ""
+        if self.date is not None:
+            return self.date or choose_date(self.readings or ())
+        return choose_reading(self.readings or ())
+
+    @property
+    def either_order(self) -> bool:
+        """Whether dates were asked for whose day and month may be in either order."""
+        return self.date == "" and len(self.readings or ()) > 1
 
     @property
     def numbers(self) -> NumberSummary | None:

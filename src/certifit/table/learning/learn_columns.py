@@ -14,8 +14,9 @@ import pyarrow as pa
 from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map
-from certifit.table.columns import Column, pick
+from certifit.table.columns import Column, column_kind, pick
 from certifit.table.learning.column_findings import ColumnFindings, NumberSummary
+from certifit.table.text_values import date_formats
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class TableSummary:
         schema: pa.Schema,
         keep: Collection[str] = (),
         categorical: Collection[str] = (),
+        dates: Collection[str] = (),
         tuning: TableTuning = TableTuning(),
     ) -> None:
         none = schema.empty_table()
@@ -52,10 +54,13 @@ class TableSummary:
             pick(none, name, "column to keep")
         for name in categorical:
             pick(none, name, "column of categories")
+        formats = date_formats(dates)
+        for name in formats:
+            _check_dates(pick(none, name, "column of dates").type, name)
         self.used, self.tuning, self.rows = {*keep, *categorical}, tuning, 0
         self.columns = [
             ColumnFindings(
-                field.name, field.type, categorical=field.name in categorical,
+                field.name, field.type, categorical=field.name in categorical, date=formats.get(field.name),
                 most_texts=np.inf if field.name in self.used else tuning.most_categories,
             )
             for field in schema
@@ -88,14 +93,15 @@ def learn_columns(
     w: Array,
     keep: Collection[str] = (),
     categorical: Collection[str] = (),
+    dates: Collection[str] = (),
     tuning: TableTuning = TableTuning(),
 ) -> tuple[Column, ...]:
     """Decide for every column what becomes of it, from rows of positive weight `w`.
 
     Columns that only tell the rows apart are left out, except those to `keep`; numbers that are `categorical` are
-    categories.
+    categories; text of `dates` ("name", or "name=format") is read so.
     """
-    found = TableSummary(table.schema, keep, categorical, tuning)
+    found = TableSummary(table.schema, keep, categorical, dates, tuning)
     for part, weights in _blocks(table, w, tuning.block_rows):
         found.add(part, weights)
     return found.decide()
@@ -111,16 +117,31 @@ def _add_column(table: pa.Table, w: Array, start: int, numbered: tuple[int, Colu
     found.add(table.column(number), w, start)
 
 
+def _check_dates(stored: pa.DataType, name: str) -> None:
+    if column_kind(stored) not in ("category", "date"):
+        raise DataError(
+            got=f"column {name!r} of type {stored} to be read as dates",
+            wanted="text; columns of dates are read as they are",
+        )
+
+
 def _decide(found: ColumnFindings, keep: bool, tuning: TableTuning) -> Column:
     name, numbers = found.name, found.numbers
     if found.kind == "left out":
         return Column(name, found.type, "left out", "left out: this type of column is not used")
+    if found.date is not None and (numbers is None or numbers.observed == 0):
+        form = found.date or "one of the usual formats"
+        raise DataError(
+            got=f"column {name!r} to be read as dates, which are not in {form}", wanted="dates",
+            fix="Name their format: --date NAME=%d/%m/%Y, or dates=['NAME=%d/%m/%Y'].",
+        )  # fmt: skip
     if numbers is None:
         column = _decide_category(found, tuning)
     else:
         column = replace(_decide_number(found, numbers), reading=found.reading)
         if found.reading and column.kind != "left out":
             what = "numbers" if found.kind_read == "number" else "dates"
+            what += " (day first; month first fits too)" if found.either_order else ""
             column = replace(column, done=f"text read as {what}, {column.done}")
     reason = "" if keep else _why_identifier(found, column, tuning)
     if not reason:

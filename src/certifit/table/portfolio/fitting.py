@@ -17,7 +17,7 @@ from certifit.rows.sources.open_source import open_source
 from certifit.rows.sources.table import Source
 from certifit.table.columns import pick
 from certifit.table.cross_validation import CrossValidation
-from certifit.table.labelled_table import LabelledTable, labelled_table
+from certifit.table.labelled_table import READING, LabelledTable, labelled_table
 from certifit.table.portfolio.candidates import TableFacts, build
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.ledger import SearchLedger
@@ -48,11 +48,12 @@ class TableRoles:
     keep: tuple[str, ...] = ()  # to be used though they only tell the rows apart
     categorical: tuple[str, ...] = ()  # numbers that are categories
     missing_words: tuple[str, ...] = ()  # that stand for missing entries, beside the usual ones
+    dates: tuple[str, ...] = ()  # text to read as dates, with "=format" where it is known
 
     @property
     def reading(self) -> dict[str, Any]:
         """How columns are read, as a table model takes it."""
-        return {name: getattr(self, name) for name in ("keep", "categorical", "missing_words")}
+        return {name: getattr(self, name) for name in READING}
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -184,7 +185,7 @@ def fit_prepared(
 
 
 _OPTIONS = (
-    "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "categorical", "missing_words",
+    "task", "metric", "cv", "weight", "group", "time", "drop", "keep", "categorical", "missing_words", "dates",
     "class_weight", "family", "stream", "dask",
 )  # fmt: skip
 
@@ -216,9 +217,10 @@ def fit(
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
     **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae, deviance, the
         usual one of counts), cv (5 folds), weight, group and time (names of columns), drop, keep and categorical
-        (lists of names), missing_words (a list), class_weight, family; stream=True reads files block by block even
-        where they are small: those that are large beside the memory available are read so in any case, and models are
-        compared on rows drawn from them; dask=True has the workers of the current dask.distributed.Client read them
+        (lists of names), missing_words and dates (lists), class_weight, family; stream=True reads files block by
+        block even where they are small: those that are large beside the memory available are read so in any case, and
+        models are compared on rows drawn from them; dask=True has the workers of the current dask.distributed.Client
+        read them
 
     Returns
     -------
@@ -276,5 +278,5 @@ def _ledger_of(model: Any) -> SearchLedger | None:
 
 
 def _roles(target: str, options: Mapping[str, Any]) -> TableRoles:
-    lists = [tuple(options.get(name, ())) for name in ("drop", "keep", "categorical", "missing_words")]
+    lists = [tuple(options.get(name, ())) for name in ("drop", *READING)]
     return TableRoles(target, options.get("weight"), options.get("group"), options.get("time"), *lists)

@@ -43,6 +43,7 @@ from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import find_metric
 from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_model import LabelledData, TableModel
+from certifit.table.text_values import date_formats
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,9 @@ def _compared_rows(whole: LabelledData, settings: SearchSettings) -> tuple[Label
         table = table.take(rows)
     w = None if data.w is None else data.w[rows]
     categorical = tuple(name for name in data.categorical if name in table.column_names)
-    return replace(data, table=table, y=data.y[rows], w=w, keep=keep, categorical=categorical), rows
+    dates = tuple(word for word in data.dates if date_formats([word]).keys() & {*table.column_names})
+    part = replace(data, table=table, y=data.y[rows], w=w, keep=keep, categorical=categorical, dates=dates)
+    return part, rows
 
 
 def _make_contest(

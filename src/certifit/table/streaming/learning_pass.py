@@ -34,6 +34,7 @@ class StreamPlan:
     keep: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     missing_words: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
     sample_rows: int = 0  # to be drawn
     seed: int = 0  # of the draw
     fewest_of_class: int = 5  # rows of the sample; classes with fewer are left out of it
@@ -84,7 +85,7 @@ class LearningPass:
     def __init__(self, plan: StreamPlan, schema: pa.Schema, start: int = 0) -> None:
         plan.check(schema)
         self.plan, self.start, self.seen, self.n_rows, self.unlabelled = plan, start, 0, 0, 0
-        self.columns = TableSummary(plan.features(schema), plan.keep, plan.categorical)
+        self.columns = TableSummary(plan.features(schema), plan.keep, plan.categorical, plan.dates)
         self.target = TargetFindings(plan.target, schema.field(plan.target).type)
         self.weight = ExactMoments(0)
         self.sample = RowSample(plan.sample_rows, plan.seed)

@@ -22,7 +22,7 @@ from certifit.rows.sources.open_source import open_source
 from certifit.rows.sources.streamed import FileRows, UnparsedBlock, read_ahead
 from certifit.rows.sources.table import Batches, Source, Table, Types
 from certifit.table.columns import Column, encode_columns
-from certifit.table.labelled_table import LabelledRows, LabelledTable, as_labelled, labelled_table
+from certifit.table.labelled_table import READING, LabelledRows, LabelledTable, as_labelled, labelled_table
 from certifit.table.learning.learn_columns import TableTuning
 from certifit.table.learning.target_findings import read_amounts
 from certifit.table.reading import refuse_repeated
@@ -72,7 +72,7 @@ class StreamedTable:
     @property
     def reading(self) -> dict[str, tuple[str, ...]]:
         """How columns are read, as a table model takes it."""
-        return {name: getattr(self.plan, name) for name in ("keep", "categorical", "missing_words")}
+        return {name: getattr(self.plan, name) for name in READING}
 
     @property
     def total_weight(self) -> float:

@@ -12,12 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, twin_of
+from certifit.numerics.compiled.compiling import TwinTuning, called_by_loops, called_from_python, twin_of
 from certifit.numerics.compiled.whole_arrays import binary_logarithms
 from certifit.rows import Array
 
 # What a leaf costs: the weight beside the largest class; the sum of squares; the weight times its impurity
 MISCLASSIFIED, SQUARES, GINI, ENTROPY = 0, 1, 2, 3
+
+
+# Thousands of calls are to be compiled, some hundred are not.
+FEW = TwinTuning(seconds=0.1)
 
 
 class ColumnCandidates(NamedTuple):
@@ -68,7 +72,7 @@ def count_labels(region, codes, y, w, stats):
         stats[region[i], codes[i], y[i]] += w[i]
 
 
-@twin_of(count_labels)
+@twin_of(count_labels, FEW)
 def _count_labels_of_arrays(region, codes, y, w, stats):
     np.add.at(stats, (region, codes, y), w)
 
@@ -83,7 +87,7 @@ def count_moments(region, codes, moments, stats):
         stats[r, c, 2] += moments[i, 2]
 
 
-@twin_of(count_moments)
+@twin_of(count_moments, FEW)
 def _count_moments_of_arrays(region, codes, moments, stats):
     np.add.at(stats, (region, codes), moments)
 
@@ -137,7 +141,7 @@ def leaf_costs(stats, kind, least, cost, scratch):
         cost[r] += total[r] - largest[r] if total[r] >= least else np.inf
 
 
-@twin_of(leaf_costs)
+@twin_of(leaf_costs, FEW)
 def _leaf_costs_of_arrays(stats, kind, least, cost, _=None):
     if kind == SQUARES:
         w, s = stats[0], stats[1]
@@ -193,7 +197,7 @@ def best_splits(below, missing, candidates, rules, best, chosen, scratch):
             best[r] = cost[r] if better else best[r]
 
 
-@twin_of(best_splits)
+@twin_of(best_splits, FEW)
 def _best_splits_of_arrays(below, missing, candidates, rules, best, chosen, _):
     kind, least = rules
     for c, (low, high) in enumerate(zip(candidates.low, candidates.high, strict=True)):
