@@ -251,7 +251,7 @@ def numbers_both_ways(claim: NetworkClaim, row: ArrayRows) -> tuple[list[Array],
 def _draw_lines(ax: Axes, k: int, layer: Any, places: list[Array], numbers: tuple[list[Array], list[Array]]) -> None:
     """The lines from one layer's units to the next one's; with weights, and slopes in them, where there are few."""
     (values, slopes), weighted = numbers, isinstance(layer, PlainDense)
-    few = weighted and layer.W.size <= 16
+    few, taken = weighted and layer.W.size <= 16, []
     for i, left in enumerate(places[k]):
         for j, right in enumerate(places[k + 1]):
             if not weighted and i != j:
@@ -259,12 +259,21 @@ def _draw_lines(ax: Axes, k: int, layer: Any, places: list[Array], numbers: tupl
             width = 0.4 + 1.6 * min(1.0, abs(float(layer.W[i, j]))) if weighted else 0.8
             ax.plot([k, k + 1], [left, right], color="0.75", linewidth=width, zorder=1)
             if few:
-                # At a third or two thirds of the way, so that lines that cross have their numbers apart.
-                share = 0.36 if (i + j) % 2 else 0.62
-                at = left + share * (right - left)
+                share, at = _free_place(left, right, taken)
+                taken.append((share, at))
                 slope = values[k][i] * slopes[k + 1][j] + 0.0
                 ax.text(k + share, at + 0.05, f"{layer.W[i, j]:.2g}", ha="center", fontsize=6, color="0.35")
                 ax.text(k + share, at - 0.12, f"{slope:.2g}", ha="center", fontsize=6, color=COLOURS[1])
+
+
+def _free_place(left: float, right: float, taken: list[tuple[float, float]]) -> tuple[float, float]:
+    """Where on a line two numbers are furthest from those of other lines: the share of the way, and the height."""
+    shares = np.linspace(0.24, 0.76, 14)
+    spots = np.column_stack([shares, left + shares * (right - left)])
+    size = np.array([0.2, 0.34])  # of the numbers, in units of the picture
+    free = [min((np.hypot(*((spot - other) / size)) for other in taken), default=0.0) for spot in spots]
+    share, height = spots[int(np.argmax(np.minimum(free, 1.5)))]  # far enough is enough
+    return float(share), float(height)
 
 
 def _slope_sizes(model: Any, X: Any, y: Any) -> Array:
