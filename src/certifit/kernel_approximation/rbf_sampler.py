@@ -37,7 +37,7 @@ class RBFSampler(KernelFeatures):
     seed_ : int, from which the frequencies can be drawn again
     gamma_ : float
     certificate_ : Certificate; its objective is the mean error of kernel values, over 512 random pairs of rows; over
-        4096 with `certifit.config(proof="best")`, and in an audit
+        4096 with `certifit.config(proof="best")`
 
     Examples
     --------
@@ -96,5 +96,5 @@ def _fourier_features(W: Array, b: Array, block: Block) -> Array:
 
 def _measured(claim: certificates.FourierClaim, rows: Rows) -> Certificate:
     """The checker's own measurement, which looks at a few rows only."""
-    tuning, origin = certificates.quick(), certificates.FrequencyOrigin.SEEDED
+    tuning, origin = certificates.wanted_tuning(), certificates.FrequencyOrigin.SEEDED
     return certificates.certify_fourier(claim, tuning.feature_tol, rows, (), origin, tuning=tuning)

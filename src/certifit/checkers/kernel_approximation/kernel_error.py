@@ -55,15 +55,16 @@ class KernelErrorTuning:
     feature_tol: float = 1e-4  # by which features may miss what defines them: rounding in nearly dependent landmarks
     same: float = 1e-6  # relative difference of equal numbers: float32 rows may have been stored as float64
     own_rows: int = 64  # rows whose own kernel values are computed at a time
-    pairs: int = 4096  # random pairs of rows at which Fourier features are measured
+    pairs: int = 512  # random pairs of rows at which Fourier features are measured
+    best_pairs: int = 4096  # where the best proof is wanted
     doubt: float = 0.01  # one minus the confidence of what is stated about all pairs
     # n_components times the mean squared error of features: above this for 1 in 20 draws at most (Markov)
     fair_square: float = 30.0
 
 
-def quick(tuning: KernelErrorTuning = KernelErrorTuning()) -> KernelErrorTuning:
-    """What a fit looks at: fewer pairs, so that less is known of all; more where the best proof is wanted."""
-    return tuning if wants_best_proof() else replace(tuning, pairs=512)
+def wanted_tuning(tuning: KernelErrorTuning = KernelErrorTuning()) -> KernelErrorTuning:
+    """What a fit looks at: more pairs, so that more is known of all, where the best proof is wanted."""
+    return replace(tuning, pairs=tuning.best_pairs) if wants_best_proof() else tuning
 
 
 @dataclass(frozen=True)
