@@ -251,7 +251,8 @@ def numbers_both_ways(claim: NetworkClaim, row: ArrayRows) -> tuple[list[Array],
 def _draw_lines(ax: Axes, k: int, layer: Any, places: list[Array], numbers: tuple[list[Array], list[Array]]) -> None:
     """The lines from one layer's units to the next one's; with weights, and slopes in them, where there are few."""
     (values, slopes), weighted = numbers, isinstance(layer, PlainDense)
-    few, taken = weighted and layer.W.size <= 16, []
+    few = weighted and layer.W.size <= 16
+    taken: list[tuple[float, float]] = []
     for i, left in enumerate(places[k]):
         for j, right in enumerate(places[k + 1]):
             if not weighted and i != j:
