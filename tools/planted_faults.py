@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -87,11 +88,8 @@ def planted(fault: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> It
     def summed(rows: Rows, f: Callable[[Any], Any]) -> Any:
         return sound(rows, f if _asks(f).startswith(SOUND) else fault(f))
 
-    Rows._sum = summed  # type: ignore[method-assign, assignment]
-    try:
+    with patch.object(Rows, "_sum", summed):
         yield
-    finally:
-        Rows._sum = sound  # type: ignore[method-assign]
 
 
 def _asks(f: Any) -> str:
@@ -110,11 +108,8 @@ def wrong_kernel() -> Iterator[None]:
         found[0] *= 0.9
         return found
 
-    RadialGram.block = block  # type: ignore[method-assign]
-    try:
+    with patch.object(RadialGram, "block", block):
         yield
-    finally:
-        RadialGram.block = sound  # type: ignore[method-assign]
 
 
 # ------------------------------------------------------------------------------------------------------- trials

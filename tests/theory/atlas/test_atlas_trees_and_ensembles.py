@@ -111,8 +111,9 @@ def test_bagging_lowers_the_variance_of_trees():
 
 
 def test_control_bagging_a_stable_learner_gains_nothing():
-    lines = lambda seed: BaggingRegressor(Ridge(), 8, random_state=seed)  # noqa: E731
-    assert not bagging_lowers_variance(lambda seed: Ridge(), lines)
+    assert not bagging_lowers_variance(
+        lambda seed: Ridge(), lambda seed: BaggingRegressor(Ridge(), 8, random_state=seed)
+    )
 
 
 def correlation(answers):

@@ -24,7 +24,7 @@ from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, apply_class_weight, apply_class_weights, encode_label_columns, encode_labels
 from certifit.rows.checks import TableTerms, Target
 
-CLAIM = "every split is the best of its candidates, and every node says what its rows say"
+CLAIM = "every node says what its rows say, and every split that was scored again is the best of candidates"
 CLAIM_OF_DRAWN = "every node says what its rows say; splits are the best of candidates drawn at random"
 CLAIM_OF_NODES = "every node says what its rows say; splits of rows that are not in memory were not searched again"
 CLAIM_OF_LOOKAHEAD = "every node says what its rows say; splits were chosen two levels ahead"

@@ -166,7 +166,8 @@ def _encoded_piece(shared: tuple[BlockEncoder, pa.Schema], piece: FilePiece) -> 
     """X (n, d), y (n,) and w (n,) of a piece."""
     encoder, schema = shared
     blocks = [encoder.block(LabelledBlock(table, encoder.plan).table, 0) for table in piece.tables(schema)]
-    return tuple(np.concatenate([block[place] for block in blocks]) for place in range(3))  # type: ignore[return-value]
+    X, y, w = (np.concatenate([block[place] for block in blocks]) for place in range(3))
+    return X, y, w
 
 
 def _digest(*parts: Array) -> bytes:
