@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 import numpy as np
+import statsmodels.api as sm
 from sklearn import linear_model, svm
 
 from benchmarks.hunts.cases import Hunt, HuntCase
@@ -118,8 +119,6 @@ def _same_problem(model: Any) -> bool:
 
 
 def _try_statsmodels(case: HuntCase) -> None:
-    import statsmodels.api as sm
-
     rng = case.rng
     kind = str(pick(rng, "ols", "logit", "poisson", "glm poisson", "glm gamma", "glm binomial", "glm gaussian"))
     target = {"ols": "numbers", "logit": "two", "glm binomial": "two", "glm gamma": "positive"}.get(kind, "counts")

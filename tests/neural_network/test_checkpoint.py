@@ -215,7 +215,7 @@ def test_lbfgs_goes_on_without_measuring_again(tmp_path, monkeypatch, seed):
             wanted = MLPClassifier(**settings).fit(X, Y)
             every = len(measured)
         del measured[:]
-        model = interrupted(Often(**settings, checkpoint=tmp_path / "fit.ckpt"), 20)
+        model = interrupted(Often(**settings, checkpoint=tmp_path / "fit.ckpt"), 5)
         kept = Checkpoint(tmp_path / "fit.ckpt", {}).read().arrays
         assert len(kept["values"]) == len(measured)
         model.fit(X, Y)
