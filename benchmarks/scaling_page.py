@@ -68,8 +68,8 @@ def _clusters(path: Path) -> str:
 ## Dask workers
 
 `python -m benchmarks.scaling_out --write`: {rows}, on local workers of one thread each, beside the same fit of an
-array with as many threads; seconds of the clock. What the client receives is the total of each pass. Bits are those of
-memory where partitions hold 2^k blocks of rows; others agree to 1e-10. Frames are turned into rows of numbers in
+array with as many threads; seconds of the clock. What the client receives is the total of each pass. Bits are those
+of memory where partitions hold 2^k blocks of rows; others agree to 1e-10. Frames are turned into rows of numbers in
 every pass, which narrow tables pay for.
 
 {table}
