@@ -175,13 +175,14 @@ def drawn_counts(n: int, seed: int, n_replicates: int, at_once: int) -> Iterator
     keys = replicate_keys(seed, n_replicates)
     for first in range(0, n_replicates, at_once):
         part = keys[first : first + at_once]
-        # Written once in order, so that draws at random find the pages. More than 255 draws of a row happen once in
-        # 10⁵⁰⁰.
-        counts = np.full((len(part), n), 0, dtype=np.uint8)
+        # Rows are drawn at random in a vector that the cache holds. More than 255 draws of a row happen once in 10⁵⁰⁰.
+        counts, drawn = np.empty((len(part), n), dtype=np.uint8), np.empty(n, dtype=np.uint8)
         for key, row in zip(part, counts, strict=True):
+            drawn[:] = 0
             # Hashes are meant to overflow; only loops that are not compiled would say so.
             with np.errstate(over="ignore"):
-                add_drawn_rows(key, row)
+                add_drawn_rows(key, drawn)
+            row[:] = drawn
         yield first, counts
 
 
