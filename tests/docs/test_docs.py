@@ -44,7 +44,7 @@ IMAGINED = ("checkers/location/", "location/", "tests/location/", "checkers/<roo
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_pages_name_exist(page):
     """A path in backticks is a file of the repository, or of the package."""
-    named = re.findall(r"`([\w./<>-]+/[\w./<>-]+\.py)`", page.read_text())
+    named = re.findall(r"`([\w./<>-]+/[\w./<>-]+\.(?:py|csv|gz))`", page.read_text())
     missing = [
         name
         for name in named
