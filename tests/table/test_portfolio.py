@@ -1,5 +1,7 @@
 """Models compared on the same folds: scores against fits by hand, the choice, the clock, the replay."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,6 +26,16 @@ class CountedClock(Clock):
     def left(self):
         self.questions -= 1
         return 60.0 if self.questions > 0 else -1.0
+
+
+class FixedClock(Clock):
+    """A clock that always has so many seconds left."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def left(self):
+        return self.seconds
 
 
 def table(n=90, seed=0):
@@ -88,6 +100,37 @@ def test_counts_are_compared_by_their_deviance():
     assert default.score == pytest.approx(d2_tweedie_score(y, said, power=1), abs=1e-9)
     assert fit(rows, "visits", model="linear", family="gaussian").search_.metric == "R²"
     assert fit(rows, "visits", model="linear", metric="mae").search_.metric == "mean absolute error"
+
+
+def test_the_time_of_the_fit_to_all_rows_is_set_aside(monkeypatch):
+    """A fit to a fold of 32 rows takes 30 s: one to all 90 rows 84 s, with a fifth more to be sure."""
+    now, step = [0.0], {}
+
+    def tick():
+        now[0] += step["seconds"]
+        return now[0]
+
+    monkeypatch.setattr(contests, "time", SimpleNamespace(monotonic=tick))
+    monkeypatch.setattr("certifit.table.portfolio.search.Clock", lambda seconds: FixedClock(100.0))
+    settings = SearchSettings(model="linear, naive_bayes", least_sample=40, largest_sample=40, tunes=False)
+    step["seconds"] = 1.0
+    data = labelled_table(table().drop_columns(["amount"]), "kind", task="auto")
+    found = search(
+        data, settings, tell=lambda contest, trial: step.update(seconds=30.0 if trial.name != "linear" else 1.0)
+    )
+    assert found.ledger.winner.name == "linear"
+    assert found.ledger.attempts[2].fate == "stopped"
+    assert found.ledger.attempts[2].why == "its fit to all rows would take about 101 s, 100 s are left"
+    assert len(found.assessment.rows) == 40
+
+
+def test_classes_with_too_few_rows_among_those_drawn_are_named():
+    rows = table().drop_columns(["amount"])
+    rows = pa.concat_tables([rows, rows.slice(0, 3).set_column(3, "kind", pa.array(["rare"] * 3))])
+    settings = SearchSettings(model="naive_bayes", least_sample=40, largest_sample=40)
+    found = search(labelled_table(rows, "kind", task="auto"), settings)
+    assert "'rare' (3)" in found.assessment.notes[-1]
+    assert "rare" in found.model.classes_
 
 
 def test_the_choice_is_certified_and_the_simplest_within_one_error_of_the_best():
