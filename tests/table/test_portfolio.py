@@ -321,16 +321,21 @@ def test_amounts_that_a_log_link_does_not_suit_have_least_squares():
     assert ledger.winner.score > 0.99 > ledger.attempts[1].score
 
 
-def test_time_is_foretold_by_two_small_fits(monkeypatch):
-    """A model whose fits take 1 s for 500 rows and 2.5 s for 2,000 takes 0.5 s + 1 ms a row."""
-    now = [0.0]
+def test_time_is_foretold_by_small_fits(monkeypatch):
+    """A fit takes 0.5 s and 1 ms a row; the first to 2,000 rows waits 30 s for a compiler, which is no part of it."""
+    now, seen = [0.0], []
 
     class Slow:
         def fit(self, rows):
-            now[0] += 0.5 + 0.001 * len(rows)
+            now[0] += 0.5 + 0.001 * len(rows) + 30.0 * (len(rows) == 2000 and 2000 not in seen)
+            seen.append(len(rows))
 
     monkeypatch.setattr(contests.time, "monotonic", lambda: now[0])
-    data = labelled_table(table().drop_columns(["amount"]), "kind")
-    facts = TableFacts.of(data, 0)
-    made = contests.Contest(None, [], None, facts, None, None)
-    assert made._fold_seconds(Slow(), np.arange(10_000)) == pytest.approx(10.5)
+    monkeypatch.setattr(contests.Contest, "_problem_of", lambda contest, trial: Slow())
+    facts = TableFacts.of(labelled_table(table().drop_columns(["amount"]), "kind"), 0)
+    made = contests.Contest(None, [(np.arange(10_000), [])], None, facts, FixedClock(1e6), None, whole_rows=100_000)
+    made.problem = SimpleNamespace(y=np.zeros(12_500))
+    trial = contests.Trial("linear", {}, np.zeros(1))
+    assert made._fold_seconds(trial, np.arange(10_000)) == pytest.approx(10.5)
+    assert seen == [500, 500, 2000, 2000, 8000]
+    assert made._whole_seconds(trial, 10.5) == pytest.approx(1.2 * 100.5)

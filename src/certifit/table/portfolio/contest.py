@@ -33,7 +33,8 @@ from certifit.table.portfolio.metrics import TableMetric
 class ContestTuning:
     """How time is shared out."""
 
-    pilot_rows: tuple[int, int] = (500, 2_000)  # of two fits that say how long a fold will take
+    pilot_rows: tuple[int, ...] = (500, 2_000, 8_000)  # of fits that say how long a fold will take
+    hopeless: float = 4.0  # times the time left that a fold may seem to take before a larger fit is tried
     kinds_tuned: int = 2  # whose further settings are tried
     slack: float = 1.2  # seconds that a fold may take, in those of the folds before
     streamed_slack: float = 4.0  # the same of the fit to all rows where every pass reads them from files
@@ -52,6 +53,7 @@ class Trial:
     folds: int = 0
     seconds: float = 0.0
     fit_seconds: float = 0.0  # of these
+    pilot: tuple[int, float] = (0, 0.0)  # rows and seconds of the largest fit that was tried before
     certificate: str = ""
     proved: bool = True
 
@@ -164,32 +166,41 @@ class Contest:
         train, whole = self.splits[0][0], self.reserved
         if needed <= self.left() < np.inf and len(train) > self.tuning.pilot_rows[1]:
             try:
-                fold = self._fold_seconds(self._problem_of(trial), train)
+                fold = self._fold_seconds(trial, train)
             except (ValueError, ArithmeticError, MemoryError) as error:
                 return f"it cannot be fitted ({_first_line(error)})"
-            needed, whole = len(self.splits) * fold, max(whole, self._whole_seconds(fold))
+            needed, whole = len(self.splits) * fold, max(whole, self._whole_seconds(trial, fold))
         left = max(self.clock.left(), 0.0)
         if needed + whole <= left:
             return ""
         further = f", and {whole:.0f} s for a fit to all rows" if whole >= 0.5 else ""
         return f"about {needed:.0f} s needed{further}; {left:.0f} s are left"
 
-    def _whole_seconds(self, seconds: float) -> float:
-        """How long the fit to all rows takes where one to a fold's rows takes so long: in proportion, with slack."""
+    def _whole_seconds(self, trial: Trial, fold: float) -> float:
+        """How long the fit to all rows takes where one to a fold's takes so long: on a straight line, with slack."""
         slack = self.tuning.streamed_slack if self.facts.streamed_rows else self.tuning.slack
-        return slack * seconds * max(self.whole_rows, len(self.problem.y)) / len(self.splits[0][0])
+        (rows, seconds), n = trial.pilot, len(self.splits[0][0])
+        slope = max((fold - seconds) / (n - rows), 0.5 * fold / n)
+        return slack * (fold + slope * (max(self.whole_rows, len(self.problem.y)) - n))
 
-    def _fold_seconds(self, problem: AssessedProblem, train: Array) -> float:
-        """How long a fit to so many rows takes: a straight line through fits to few, after one that warms up."""
-        few, more = self.tuning.pilot_rows
-        order, taken = np.random.default_rng(self.facts.seed).permutation(train), []
-        for rows in (few, few, more):
-            began = time.monotonic()
-            with _quiet():
-                problem.fit(np.sort(order[:rows]))
-            taken.append(time.monotonic() - began)
-        slope = max(taken[2] - taken[1], 0.0) / (more - few)
-        return taken[2] + slope * (len(train) - more)
+    def _fold_seconds(self, trial: Trial, train: Array) -> float:
+        """How long a fit to so many rows takes: on a straight line through fits to few and to more of them.
+
+        A fit that takes longer than the one before lets expect may have waited for a compiler, and is done again.
+        """
+        problem, order = self._problem_of(trial), np.random.default_rng(self.facts.seed).permutation(train)
+        before, taken, slope = 0, 0.0, 0.0
+        for rows in self.tuning.pilot_rows:
+            hopeless = slope * (len(train) - before) > self.tuning.hopeless * self.left()
+            if rows >= len(train) or hopeless:
+                break
+            seconds = _timed_fit(problem, order[:rows])
+            if before == 0 or seconds > self.tuning.slack * taken * rows / before:
+                seconds = min(seconds, _timed_fit(problem, order[:rows]))
+            slope = max(seconds - taken, 0.0) / (rows - before) if before else 0.0
+            before, taken = rows, seconds
+        trial.pilot = (before, taken)
+        return taken + slope * (len(train) - before)
 
     def _go_on(self, trial: Trial, folds: Sequence[int], must: bool = False) -> None:
         """Score the next folds; after the last one of all the trial is scored, if its fit to all rows has time."""
@@ -211,7 +222,7 @@ class Contest:
             why = "" if must else self._no_time(trial)
             trial.end("stopped" if why else "scored", why)
             if not why:
-                self.reserved = max(self.reserved, self._whole_seconds(trial.fit_seconds / trial.folds))
+                self.reserved = max(self.reserved, self._whole_seconds(trial, trial.fit_seconds / trial.folds))
 
     def _no_time(self, trial: Trial) -> str:
         """Why a trial cannot go on, by what its folds took so far; empty where it can."""
@@ -220,7 +231,7 @@ class Contest:
             late = KINDS[trial.name].compiling_seconds(self.facts.n_entries) > self.left()
             return f"no time left after 0 of {of} folds" if late else ""
         expected = self.tuning.slack * trial.seconds / done if done < of else 0.0
-        whole = self._whole_seconds(trial.fit_seconds / done)
+        whole = self._whole_seconds(trial, trial.fit_seconds / done)
         left = self.clock.left()
         if expected + self.reserved > left:
             return f"no time left after {done} of {of} folds"
@@ -270,6 +281,14 @@ class Contest:
             trial.name, trial.words, trial.settings, trial.fate, trial.why, trial.folds, round(trial.seconds, 3),
             trial.certificate, proved, score, low, high,
         )  # fmt: skip
+
+
+def _timed_fit(problem: AssessedProblem, rows: Array) -> float:
+    """Seconds of a fit to some rows."""
+    began = time.monotonic()
+    with _quiet():
+        problem.fit(np.sort(rows))
+    return time.monotonic() - began
 
 
 def _quiet() -> warnings.catch_warnings[Any]:
