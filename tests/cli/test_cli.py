@@ -13,6 +13,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -207,6 +208,17 @@ def test_audit_fails_on_other_data_and_on_a_changed_model(model):
     certifit.save(sabotaged, "sabotaged.certifit")
     out = run("audit", "sabotaged.certifit", penguins_path(), code=1).output
     assert "has the 344 rows the model was fitted to" in out
+
+
+def test_audit_and_report_can_read_block_by_block(model):
+    whole, parts = (
+        json.loads(run("audit", model, penguins_path(), "--json", *more).stdout) for more in ((), ("--stream",))
+    )
+    assert parts["same_table"]
+    assert parts["certificate"]["holds"]
+    assert parts["certificate"]["objective"] == pytest.approx(whole["certificate"]["objective"], rel=1e-12)
+    run("report", model, penguins_path(), "--stream", "-o", "p.html")
+    assert "344 rows drawn at random" in Path("p.html").read_text()
 
 
 def test_a_fit_without_proof_ends_with_code_1(monkeypatch):

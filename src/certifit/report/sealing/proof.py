@@ -195,7 +195,8 @@ def page_proof(
     with np.errstate(all="ignore"):
         try:
             here = measure(fit, fit.intercept)
-            found = [(point, best_intercepts(point, tuning)) for point in (fit, find_witness(fit, tuning))]
+            near = find_witness(fit, tuning)
+            found = [(point, best_intercepts(point, tuning)) for point in ((fit,) if near is fit else (fit, near))]
             witness, best = max(found, key=lambda pair: np.nan_to_num(lower_bound(*pair), nan=-np.inf))
         except np.linalg.LinAlgError:
             return {"form": "none", "why": "numbers overflow"}

@@ -212,7 +212,7 @@ def fit(
     target : the name of the column to predict
     model : 'auto', or one kind alone: linear, least_squares, naive_bayes, linear_svm, additive, kernel_svm,
         forest, network or boosting; or several: 'linear, forest'
-    budget : seconds for comparing models, or '2m'; the fit to all rows comes after it
+    budget : seconds for comparing models and for fitting the chosen one to all rows, or '2m'
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
     **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae, deviance, the
