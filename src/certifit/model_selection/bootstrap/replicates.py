@@ -175,7 +175,7 @@ def drawn_counts(n: int, seed: int, n_replicates: int, at_once: int) -> Iterator
     keys = replicate_keys(seed, n_replicates)
     for first in range(0, n_replicates, at_once):
         part = keys[first : first + at_once]
-        # Rows are drawn at random in a vector that the cache holds. More than 255 draws of a row happen once in 10⁵⁰⁰.
+        # Rows are drawn at random in a vector that the cache holds. A row has over 255 draws once in 10⁵⁰⁰.
         counts, drawn = np.empty((len(part), n), dtype=np.uint8), np.empty(n, dtype=np.uint8)
         for key, row in zip(part, counts, strict=True):
             drawn[:] = 0
