@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.hunts.cases import Finding, HuntTally
 from benchmarks.reporting import Report, Table
 
-PAGE = Path(__file__).parents[2] / "docs" / "what_was_tried.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "what_was_tried.md"
 OPENING = """# What was tried
 
 Certificates are only worth something if nobody finds one that is false. The standing hunts look for such, and for

@@ -1,4 +1,4 @@
-"""Some of the faults that docs/planted_faults.md lists, planted again; and the page lists them all."""
+"""Some of the faults that docs/evidence/planted_faults.md lists, planted again; and the page lists them all."""
 
 import re
 from functools import partial

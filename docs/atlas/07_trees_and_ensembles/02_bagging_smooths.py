@@ -17,8 +17,17 @@ gap). The mean over samples drawn with replacement stands in for the mean over s
 ``test_control_bagging_a_stable_learner_gains_nothing``: lines in place of trees.
 """
 
-from certifit import AdaBoostClassifier, BaggingRegressor, DecisionTreeClassifier, DecisionTreeRegressor
-from certifit import RandomForestClassifier, RandomForestRegressor, Ridge, bias_and_variance, load_penguins
+from certifit import (
+    AdaBoostClassifier,
+    BaggingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    Ridge,
+    bias_and_variance,
+    load_penguins,
+)
 from certifit.plots import plot_boundaries
 
 penguins = load_penguins().dropna()
