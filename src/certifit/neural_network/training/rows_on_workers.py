@@ -156,7 +156,8 @@ class WorkerSlopes(MinibatchSlopes):
         """Bring the rows of this minibatch and of some after it together on the workers."""
         from dask.delayed import delayed
 
-        from certifit.rows.sources.dask import keep_on_workers, shared_task
+        from certifit.rows.sources.dask import shared_task
+        from certifit.rows.sources.dask_partitions import keep_on_workers
 
         most = max(1, self.worker_tuning.window_entries // (self.batch * self.rows.columns))
         self.first, self.last = number, min(number + most, -(-len(self.order) // self.batch))
