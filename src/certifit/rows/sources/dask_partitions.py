@@ -69,8 +69,8 @@ class PartitionStore:
             return
         held = iter(keep_on_workers(lazy))
         for k, part in enumerate(self.parts):
-            values = (next(held) if hasattr(value, "__dask_graph__") else value for value in part[:3])
-            self.parts[k] = DaskPartition(*values, part.start, part.rows)
+            X, y, w = (next(held) if hasattr(value, "__dask_graph__") else value for value in part[:3])
+            self.parts[k] = DaskPartition(X, y, w, part.start, part.rows)
         where = "the workers of the Dask cluster" if current_client() is not None else "this process"
         tell_reader(f"certifit: {self.bytes / 1e6:,.0f} MB of rows, lazy and read in every pass, are held by {where}")
 
@@ -94,8 +94,8 @@ def joined_partitions(
     for first, last in pairwise([*range(0, n, rows), n]):
         inside = range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(ends, last)) + 1)
         cuts = [(k, max(first - parts[k].start, 0), min(last - parts[k].start, parts[k].rows)) for k in inside]
-        values = (_joined([_cut(parts[k][role], a, b, parts[k].rows) for k, a, b in cuts]) for role in range(3))
-        groups.append(DaskPartition(*values, first, last - first))
+        X, y, w = (_joined([_cut(parts[k][role], a, b, parts[k].rows) for k, a, b in cuts]) for role in range(3))
+        groups.append(DaskPartition(X, y, w, first, last - first))
     return groups
 
 

@@ -95,7 +95,7 @@ def _part_columns(tree, sorted_columns, k, left):
     for i in range(start, stop):
         on_left[tree.rows[i]] = i < start + left
     for j in range(len(order)):
-        at, others = start, 0
+        at, others = start, np.int64(0)
         here = order[j]
         # Written to both sides, and one counted: a branch would be guessed wrong for half of the rows.
         for i in range(start, stop):

@@ -130,7 +130,8 @@ def stage_sums(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, b
         F = _add_stages(trees, claim, rows, F, (start, stop), (nodes, losses))
     floor = float(w @ loss.gain(y, np.zeros(_shaped(loss, F).shape)))
     final = float(w @ loss.value(y, _shaped(loss, F)))
-    return StageSums(*nodes, *losses, level, steep, final, floor, float(w.sum()))
+    (G, H, size, count), (before, after, scale) = nodes, losses
+    return StageSums(G, H, size, count, before, after, scale, level, steep, final, floor, float(w.sum()))
 
 
 def _add_stages(
