@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
 from certifit.numerics.compiled.random_bits import random_bits
 
 # What is known of a node. A structured array takes Numba a fraction of the time that an array for each field would.
@@ -177,7 +177,7 @@ def _drop_columns(asked, rules, key):
             asked[j] = 0
 
 
-@called_by_loops
+@written_into_loops
 def search_histogram(sums, counts, columns, node, rules, asked, goes_left):
     """Find the best split of a node along the columns that are `asked` (d,): note it, and where each code goes.
 
