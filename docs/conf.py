@@ -39,12 +39,12 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": [],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "_generated/atlas/**": []},  # wide lines of code
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # The first pages have no siblings to list beside them.
-html_sidebars = {"index": [], "what_was_tried": []}
+html_sidebars = {"index": [], "evidence/what_was_tried": []}
 python_maximum_signature_line_length = 90
 pygments_style = "default"
 
@@ -58,7 +58,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "capture_repr": ("_repr_html_",),
-    "min_reported_time": 3,
+    "min_reported_time": 600,
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,

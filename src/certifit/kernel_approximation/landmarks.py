@@ -99,7 +99,7 @@ class LandmarkPool(NamedTuple):
         Returns their numbers and Σ w times the residual diagonal. Ends early after this share of the remaining time.
         """
         began = time.perf_counter()
-        diagonal = self.kernel.own(self.X)
+        diagonal = np.maximum(self.kernel.own(self.X), 0.0)  # a row with k(x, x) < 0 can be no pivot
         left = diagonal.copy()
         F = np.empty((min(self.m, len(left)), len(left)))
         pivots: list[int] = []

@@ -124,13 +124,15 @@ def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
     n, columns = len(data.y), _used(data)
     if not any(column.distinct > tuning.different * n for column in columns):
         return None
-    keys = data.table.select([column.name for column in columns])
-    keys = keys.append_column("target of the table", pa.array(data.y))
+    # Rows that two columns tell apart are not equal: few tables need to be looked at as a whole.
+    names = [column.name for column in sorted(columns, key=lambda column: -column.distinct)]
+    keys = data.table.select(names).append_column("target of the table", pa.array(data.y))
     try:
-        groups = keys.group_by(keys.column_names).aggregate([]).num_rows
+        for wide in (2, len(keys.column_names)):
+            groups = keys.select(range(wide)).group_by(keys.column_names[:wide]).aggregate([]).num_rows
+            if n - groups < max(2, tuning.copies * n):
+                return None
     except pa.ArrowNotImplementedError:  # a type that Arrow cannot group by
-        return None
-    if n - groups < max(2, tuning.copies * n):
         return None
     words = (
         f"{n - groups:,} of {n:,} rows are copies of an earlier row, target included: folds then test on rows that "

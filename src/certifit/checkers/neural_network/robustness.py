@@ -90,6 +90,12 @@ def robust_radius(model: Any, X: Any, y: Any = None, *, most: float = 1.0) -> Ar
     Returns
     -------
     array (n,) : `(radius >= eps).mean()` is the proved share of rows whose class cannot change within eps
+
+    >>> from certifit import MLPClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> network = MLPClassifier((2,), solver="lbfgs", alpha=0.1, random_state=0).fit(X, y)
+    >>> (robust_radius(network, [[0.0], [3.0], [1.5]]) >= 0.9).tolist()  # 1.5 lies where the class changes
+    [True, True, False]
     """
     Setting(float, above=0, below=np.inf).check("most", most)
     claim = read_network(model)

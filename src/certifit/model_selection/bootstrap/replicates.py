@@ -175,13 +175,14 @@ def drawn_counts(n: int, seed: int, n_replicates: int, at_once: int) -> Iterator
     keys = replicate_keys(seed, n_replicates)
     for first in range(0, n_replicates, at_once):
         part = keys[first : first + at_once]
-        # Written once in order, so that draws at random find the pages. More than 255 draws of a row happen once in
-        # 10⁵⁰⁰.
-        counts = np.full((len(part), n), 0, dtype=np.uint8)
+        # Rows are drawn at random in a vector that the cache holds. A row has over 255 draws once in 10⁵⁰⁰.
+        counts, drawn = np.empty((len(part), n), dtype=np.uint8), np.empty(n, dtype=np.uint8)
         for key, row in zip(part, counts, strict=True):
+            drawn[:] = 0
             # Hashes are meant to overflow; only loops that are not compiled would say so.
             with np.errstate(over="ignore"):
-                add_drawn_rows(key, row)
+                add_drawn_rows(key, drawn)
+            row[:] = drawn
         yield first, counts
 
 
@@ -268,11 +269,16 @@ def _moved(whole: WhitenedRows, counts: Array, tuning: ReplicateTuning) -> Array
     kind: Any = np.float32 if whole.are_many(tuning.short_numbers) else np.float64
     pairs = np.triu_indices(width)
     sums, slopes = np.zeros((len(counts), len(pairs[0]))), np.zeros((len(counts), width))
+    # Written over in every block: fresh pages of memory would take as long as the products.
+    long = np.empty((len(counts), min(n, tuning.rows_of_block)))
+    short = np.empty(long.shape, kind)
     for start in range(0, n, tuning.rows_of_block):
         block = slice(start, start + tuning.rows_of_block)
-        columns, weights = whole.columns[:, block], counts[:, block] - 1.0
+        columns, part = whole.columns[:, block], slice(0, min(n - start, tuning.rows_of_block))
+        weights = np.subtract(counts[:, block], 1.0, out=long[:, part])
         slopes += ((columns * whole.left[block]) @ weights.T).T
-        sums += weights.astype(kind) @ _products(columns.astype(kind)).T
+        short[:, part] = weights
+        sums += short[:, part] @ _products(columns.astype(kind)).T
     square = np.empty((len(counts), width, width))
     square[:, pairs[0], pairs[1]] = square[:, pairs[1], pairs[0]] = sums
     square += whole.columns @ whole.columns.T + whole.penalty
