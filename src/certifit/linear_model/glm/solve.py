@@ -16,7 +16,7 @@ caution, and the checker says what holds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -117,7 +117,7 @@ class GlmProblem:
 
     def penalised(self, m: int) -> Array:
         """1 for each parameter (m,) that is penalised, 0 for the intercept."""
-        return np.append(np.ones(m - 1), 0.0) if self.coordinates.intercept else np.ones(m)
+        return _penalised(m, self.coordinates.intercept)
 
     def penalty_at(self, theta: Array) -> float:
         """The penalty at θ (m,)."""
@@ -197,6 +197,14 @@ class GlmProblem:
         stuck = fresh and relative <= self.tol and self.distance > 0.5 * self.before
         self.before = self.distance
         return relative if stuck else asked
+
+
+@lru_cache(maxsize=16)
+def _penalised(m: int, intercept: bool) -> Array:
+    ones = np.ones(m)
+    ones[m - intercept :] = 0.0
+    ones.flags.writeable = False
+    return ones
 
 
 def refuse_start(loss: ResponseLoss) -> NoReturn:

@@ -140,8 +140,9 @@ class OneVsOne(TwoSidedScheme):
     def scores(self, values: Array, k: int) -> Array:
         """Votes of the pairs for each class, and less than half a vote for the sum of its values."""
         votes, sums = np.empty((len(values), k)), np.empty((len(values), k))
+        firsts = np.array([first for first, _ in self.sides(k)])
         for one, machines in enumerate(self._own_machines(k)):
-            first = np.array([self.sides(k)[machine][0] == one for machine in machines])
+            first = firsts[machines] == one
             own = np.where(first, values[:, machines], -values[:, machines])
             votes[:, one] = np.where(first, own > 0, own >= 0).sum(axis=1)
             sums[:, one] = own.sum(axis=1)
