@@ -41,7 +41,7 @@ from certifit.numerics.moments import check_overflow
 from certifit.optimise.lbfgs import LBFGS, NewtonAfterDescent
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, Move, descend
 from certifit.optimise.newton import Newton
-from certifit.optimise.proximal_newton import Proximal
+from certifit.optimise.proximal_newton import Proximal, ProximalTuning
 from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, LastGradient, ReachRequest, RowReach
 from certifit.rows import Array, ArrayRows, Rows
 
@@ -171,8 +171,11 @@ class LogisticProblem:
 
     def hessian(self, H: Array, columns: Array | None = None) -> Array:
         """The Hessian of the objective in these entries of θ, from that of the data term."""
-        ridge = self._strengths(self.lam2).ravel()
-        return H + np.diag(ridge if columns is None else ridge[columns]) + self._gauge(H)
+        ridge, gauge = self._strengths(self.lam2).ravel(), self._gauge(H)
+        if columns is not None:  # of one score
+            H[np.diag_indices(len(H))] += ridge[columns]
+            return H
+        return H + np.diag(ridge) + gauge
 
     def _strengths(self, lam: float) -> Array:
         """λ for every entry of θ (k, d1) that is penalised, 0 for the intercepts."""
@@ -240,7 +243,7 @@ def minimise(
     rule: Direction
     if problem.lam1 > 0:
         working = problem.shape[0] == 1
-        rule = Proximal(working, wants_hessian=not working)
+        rule = Proximal(working, wants_hessian=not working, tuning=ProximalTuning.of_columns(problem.shape[1]))
     elif newton and not (problem.several and theta.size >= tuning.descent_parameters):
         rule = _newton(problem, theta, sample)
     else:
