@@ -96,6 +96,17 @@ def test_what_is_there_already_is_not_held_again(monkeypatch):
         rows.sum(partial_scatter)
 
 
+def make_text(part, partition_info=None):
+    second = partition_info is not None and partition_info["number"] == 1
+    return part.assign(x2=part["x2"].astype(str)) if second else part
+
+
+def test_partitions_of_another_type_are_refused_by_name():
+    frame = dd.from_pandas(FRAME, npartitions=3).map_partitions(make_text, meta=FRAME[:0])
+    with pytest.raises(DataError, match=r"partition \(from row 48\d on\) whose column 'x2' is (str|object), while"):
+        as_rows(frame).sum(partial_scatter)
+
+
 def test_a_lost_cluster_says_where_the_fit_stood(monkeypatch):
     from distributed.client import FutureCancelledError
 

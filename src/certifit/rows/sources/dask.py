@@ -169,6 +169,7 @@ def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: i
         y = X[list(targets)] if targets else y
         w = w if layout.columns.w is None else X[layout.columns.w]
         X = X[list(layout.columns.features)]
+        _refuse_other_types(X, start)
     y, w = _vector(y, rows, "y"), _vector(w, rows, "sample_weight")
     w = np.ones(rows) if w is None else w.astype(np.float64)
     for first in range(0, rows, layout.block_rows):
@@ -179,6 +180,19 @@ def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: i
         )
         check_block(block, layout.terms, layout.names, targets)
         yield relabelled(block, layout.relabels)
+
+
+def _refuse_other_types(X: Any, start: int) -> None:
+    """Refuse a partition whose columns are not the numbers that the collection says they are."""
+    odd = {str(name): kind for name, kind in X.dtypes.items() if not is_number(kind)}
+    if odd:
+        name, kind = next(iter(odd.items()))
+        raise DataError(
+            got=f"a Dask partition (from row {start} on) whose column {name!r} is {kind}, while the collection says "
+            "that it holds numbers",
+            wanted="the same type of a column in all partitions",
+            fix=f"Convert it where it is read: X.assign({name}=dask.dataframe.to_numeric(X[{name!r}])), say.",
+        )
 
 
 def _vector(values: Any, rows: int, role: str) -> Array | None:

@@ -148,7 +148,7 @@ def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: 
         if not isinstance(error, CancelledError) and not type(error).__module__.startswith("distributed"):
             raise
         raise DataError(
-            got=f"no answer from the Dask cluster{stood} ({type(error).__name__}: {error})",
+            got=f"no answer from the Dask cluster{stood} ({type(error).__name__}: {' '.join(str(error).split())})",
             wanted="a scheduler and workers that answer",
             fix="Check that the cluster is up and its workers have memory enough, make a new dask.distributed.Client "
             "and fit again, from where it stood if fit(checkpoint='fit.ckpt') was asked for; without a Client, Dask "
