@@ -174,12 +174,25 @@ def test_splits_of_one_target_alone_do_not_hold():
     assert "best split of a node missed by, of its impurity" in failed
 
 
+def test_intervals_and_quantiles_are_those_of_each_target():
+    """A target and twice itself have the splits of the one: so they have its intervals, and twice these."""
+    X, Y = amounts(120)
+    settings = {"n_estimators": 12, "oob_score": True, "random_state": 0}
+    one = RandomForestRegressor(**settings).fit(X, Y[:, 0])
+    two = RandomForestRegressor(**settings).fit(X, Y[:, :1] * [1.0, 2.0])
+    want, got = one.predict_interval(X[:9], 0.8), two.predict_interval(X[:9], 0.8)
+    np.testing.assert_allclose(got, np.stack([want, 2 * want], axis=1), rtol=1e-9)
+    want = one.predict_quantiles(X[:9], (0.1, 0.5, 0.7), fitted_on=(X, Y[:, 0]))
+    got = two.predict_quantiles(X[:9], (0.1, 0.5, 0.7), fitted_on=(X, Y[:, :1] * [1.0, 2.0]))
+    np.testing.assert_allclose(got, np.stack([want, 2 * want], axis=1), rtol=1e-9)
+    assert got.shape == (9, 2, 3)
+
+
 def test_what_is_of_one_target_says_so():
     X, Y = amounts()
     model = RandomForestRegressor(5, oob_score=True, random_state=0).fit(X, Y)
-    for ask in (lambda: model.predict_interval(X), lambda: model.predict_quantiles(X, fitted_on=(X, Y))):
-        with pytest.raises(DataError, match="2 targets"):
-            ask()
+    with pytest.raises(DataError, match="the 2 of the fit"):
+        model.predict_quantiles(X, fitted_on=(X, Y[:, 0]))
     with pytest.raises(DataError, match="target"):
         audit(model, X, Y[:, 0])
     with pytest.raises(DataError, match="targets"):
