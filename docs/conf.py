@@ -31,6 +31,9 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"
+# Pages with a table of contents beside them; the atlas has wide lines of code instead.
+FOLDERS = ("start", "guides", "tables", "examples", "evidence", "inside", "decisions", "_generated/reference")
+WITH_CONTENTS = [f"{folder}/**" for folder in FOLDERS]
 html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
@@ -39,7 +42,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": [],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "_generated/atlas/**": []},  # wide lines of code
+    "secondary_sidebar_items": {pages: ["page-toc"] for pages in WITH_CONTENTS},
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
