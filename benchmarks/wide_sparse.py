@@ -23,9 +23,8 @@ def wide_sparse(options: Options) -> Iterator[Case]:
     rng = np.random.default_rng(6)
     y = eta + 0.3 * rng.standard_normal(len(eta))
     labels = (rng.random(len(eta)) < expit(3.0 * eta)).astype(np.int64)
-    data = f"{X.shape[0]:,} x {X.shape[1]:,} CSR rows like texts, {X.nnz / X.shape[0]:.0f} entries each".replace(
-        ",", " "
-    )
+    size = f"{X.shape[0]:,} x {X.shape[1]:,}".replace(",", " ")
+    data = f"{size} CSR rows like texts, {X.nnz / X.shape[0]:.0f} entries each"
     for share in (10, 100):
         yield lasso_case(X, y, share, data)
     for share in (10, 30):
@@ -33,7 +32,7 @@ def wide_sparse(options: Options) -> Iterator[Case]:
 
 
 def word_rows(n: int, d: int, seed: int = 5) -> tuple[Any, Array]:
-    """Texts of about eighty words drawn by Zipf's law, weighted by rarity, of length 1 (n, d); their scores (n,)."""
+    """Texts of about eighty words by Zipf's law, weighted by rarity, of length 1 (n, d), and their scores (n,)."""
     rng = np.random.default_rng(seed)
     share = np.cumsum(1.0 / (np.arange(d) + 20.0))
     lengths = np.maximum(5, (80 * rng.lognormal(0.0, 0.6, n)).astype(np.int64))
