@@ -98,6 +98,8 @@ class Bagging(Estimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        if not (hasattr(self._base(), "fit") and hasattr(self._base(), "get_params")):
+            raise DataError(got=f"estimator={self._base()!r}", wanted="an estimator, or None for a decision tree")
         if self.oob_score and not self.bootstrap:
             raise DataError(
                 got="oob_score without bootstrap", wanted="bootstrap=True",

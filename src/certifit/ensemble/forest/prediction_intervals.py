@@ -32,8 +32,8 @@ def _intervals_of_target(said: Array, unseen: Array, residual: Array, coverage: 
     """
     without = unseen.astype(np.float64)
     m, out = len(residual), np.empty((len(said), 2))
-    low = int(np.floor((1 - coverage) * (m + 1)))
-    high = int(np.ceil(coverage * (m + 1)))
+    high = int(np.ceil(coverage * (m + 1) * (1 - 1e-12)))  # 0.55 times 100 is more than 55 in floating point
+    low = m + 1 - high
     step = max(1, 4_000_000 // max(m, 1))
     for start in range(0, len(said), step):
         mean = said[start : start + step] @ without / without.sum(axis=0)
