@@ -4,12 +4,13 @@ Silhouettes can tell too many clusters
 
 **Statement.** Let :math:`a` be the mean distance of a row to the others of its cluster and :math:`b` that to the rows
 of the next one (the other cluster where it is least). The silhouette :math:`s = (b - a) / \max(a, b)` lies between -1
-and 1, is positive just where the row's own cluster is nearer, and does not change if all rows are shifted, turned or
-stretched alike. The least sum of squares falls with every further cluster, so it cannot say how many there are; the
-mean silhouette may fall too, and on the penguins' bills it is largest for three clusters: there are three species.
+and 1, is positive just where the row's own cluster is nearer on average, and does not change if all rows are shifted,
+turned or stretched alike. The least sum of squares falls with every further cluster, up to one for each distinct row,
+so it cannot say how many there are. The mean silhouette need not get better; no theorem says where it is largest, but
+on the penguins' bills it is for three clusters, as many as there are species.
 
 **Why.** :math:`a` and :math:`b` are means of distances: motions keep them, a common factor cancels in :math:`s`, and
-:math:`|b - a| \le \max(a, b)`. A cluster cut in two has its own halves as next ones: :math:`b` falls towards
+:math:`|b - a| \le \max(a, b)`. A group cut in two has the other half as the next cluster: :math:`b` falls towards
 :math:`a`.
 
 **Held by** ``tests/theory/atlas/test_atlas_clusters.py``: ``test_bars_are_silhouettes``,

@@ -150,7 +150,7 @@ def _order(data: LabelledTable) -> Alert | None:
         if (steps >= 0).all() or (steps <= 0).all():
             words = (
                 f"rows are in the order of {column.name}: folds mix earlier and later rows, and a model that is used "
-                "on later ones may do worse than they say"
+                f"on later ones may do worse than they say; --time {column.name} tests on later rows alone"
             )
             return Alert("time", words)
     return None

@@ -10,7 +10,6 @@ import pytest
 from certifit.numerics.compiled.workers import Workers
 from certifit.rows.as_rows import as_rows
 from certifit.rows.threads import set_threads
-from certifit.tree.binned import growth
 from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedGrower, BinnedLimits, BinnedTuning, packed_scale
 from certifit.tree.binned.histogram_loops import pack_pairs
@@ -120,28 +119,6 @@ def test_threads_kept_histograms_and_counting_change_nothing(limits):
                 assert all(np.array_equal(a, b) for a, b in zip(want, got, strict=True))
     finally:
         set_threads(None)
-
-
-@pytest.mark.parametrize("limits", [LIMITS, BinnedLimits(None, 5, 1), BinnedLimits(12, None, 30)])
-def test_the_order_of_codes_and_histograms_give_the_same_tree(limits, monkeypatch):
-    monkeypatch.setattr(growth.PLAIN_FIRST, "suffices", lambda entries: False)
-    bins, codes, g, h = problem(300)
-    some = codes[:, :3]  # without the categories
-    numbers = replace(
-        bins, borders=bins.borders[:3], categories=bins.categories[:3], is_categorical=bins.is_categorical[:3],
-        n_bins=bins.n_bins[:3],
-    )  # fmt: skip
-    for curvature, constant in ((h, None), (np.full(300, 2.5), 2.5)):
-        trees = [
-            grow(numbers, some, g, curvature, limits, tuning, constant)
-            for tuning in (BinnedTuning(), BinnedTuning(sorted_rows=0, sorted_entries=0))
-        ]
-        nodes, goes_left, rows = trees[0][:3]
-        assert len(nodes) > 8
-        assert all(np.array_equal(a, b) for a, b in zip(*(fields(tree[0]) for tree in trees), strict=True))
-        inner = nodes["left"] >= 0
-        assert np.array_equal(goes_left[inner], trees[1][1][inner])
-        assert all(np.array_equal(a, b) for a, b in zip(rows, trees[1][2], strict=True))
 
 
 def test_a_constant_hessian_counts_rows():

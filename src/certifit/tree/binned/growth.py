@@ -24,9 +24,8 @@ from certifit.tree.binned.growth_loops import (
 from certifit.tree.binned.histogram_loops import pack_pairs
 from certifit.tree.binned.plain_growth import grow_plainly, plain_pack
 from certifit.tree.binned.search_loops import NODE, BinnedRules
-from certifit.tree.binned.sorted_loops import SortedColumns, grow_sorted
 
-PLAIN_FIRST, PLAIN_PAIRS = PlainFirst(grow_sorted), PlainFirst(pack_pairs)
+PLAIN_FIRST, PLAIN_PAIRS = PlainFirst(grow_alone), PlainFirst(pack_pairs)
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,6 @@ class BinnedTuning:
     """How work is shared out, and how much is kept."""
 
     shared_entries: int = 600_000  # tables with fewer entries (rows times columns) are grown on one thread
-    sorted_rows: int = 2048  # trees on at most so many rows (2¹⁶ at most) are grown from the order of the codes,
-    sorted_entries: int = 10_000  # and those on tables with at most so many entries
     block_rows: int = 4096  # rows are dealt out to chunks in blocks of so many
     counted_rows: int = 16_384  # children of nodes with at most so many rows have their rows counted
     kept_bytes: int = 2**28  # of histograms of nodes that wait to be split
@@ -106,13 +103,11 @@ class BinnedGrower:
         self.tree = self._empty_tree(codes, bins)
         odd = limits.monotone is not None or limits.groups is not None or bool(bins.is_categorical.any())
         self.is_simple = not odd and (limits.max_features or self.d) >= self.d and self.workers.count == 1
-        few = self.n <= tuning.sorted_rows or self.n * self.d <= tuning.sorted_entries
-        self.sorted = _sorted_columns(codes) if self.is_simple and few else None
 
     def close(self) -> None:
         """Let the threads end, and forget the rows."""
         self.workers.close()
-        del self.tree, self.first_rows, self.sorted
+        del self.tree, self.first_rows
 
     def pack(self, g: Array, h: Array, scale: PackedScale, seed: int) -> None:
         """Round gradients and Hessians of all rows to whole numbers."""
@@ -138,11 +133,9 @@ class BinnedGrower:
             math.ceil(largest_hessian * scale.scales[1]) + 1,
         )  # fmt: skip
         self._start(seed)
-        if self.sorted is not None and PLAIN_FIRST.suffices(self.n * self.d):
+        if self.is_simple and PLAIN_FIRST.suffices(self.n * self.d):
             with PLAIN_FIRST.timed():
                 grow_plainly(self.tree, rules)
-        elif self.sorted is not None:
-            grow_sorted(self.tree, rules, self.sorted)
         elif self.workers.count == 1:
             grow_alone(self.tree, rules)
         else:
@@ -190,14 +183,6 @@ class BinnedGrower:
             np.zeros((2 * most, chunks, 2), np.int64), np.zeros((2 * most, 256), np.uint8),
             np.zeros(histograms, np.int64), np.zeros(histograms, np.int64), np.zeros(slots + 3, np.int64),
         )  # fmt: skip
-
-
-def _sorted_columns(codes: Array) -> SortedColumns:
-    """The rows in the order of each column's codes."""
-    n = len(codes)
-    entries = (codes.T.astype(np.int32) << 16) + np.arange(n, dtype=np.int32)
-    entries.sort(axis=1)
-    return SortedColumns(entries, np.empty_like(entries), np.empty(n, np.int32), np.empty(n, np.uint8))
 
 
 def _dealt(n: int, chunks: int, block: int) -> tuple[Array, Array]:

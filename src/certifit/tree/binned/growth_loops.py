@@ -171,7 +171,7 @@ def _search(tree, rules, k, place):
 
 
 @called_by_loops
-def add_children(nodes, runs, k, made, left_rows):
+def _add_children(nodes, runs, k, made, left_rows):
     """Make the two children of node k; `left_rows` (chunks,) say how many rows of each chunk went left."""
     node = nodes[k]
     left = 0
@@ -251,7 +251,7 @@ def _start_root(tree, rules):
 def _finish_split(tree, rules, k, left_rows):
     """Make the children of node k, of which all chunks have been visited, and find their best splits."""
     node, made = tree.nodes[k], tree.free[-2]
-    add_children(tree.nodes, tree.runs, k, made, left_rows)
+    _add_children(tree.nodes, tree.runs, k, made, left_rows)
     _bound_children(tree.nodes, k, rules, tree.columns[node.column, 2])
     tree.free[-2] += 2
     tree.free[-1] += 1

@@ -64,7 +64,7 @@ class PlainTrees:
                 goes_left[lost] = self.missing_left[node[lost]] != 0
             node = children.take(2 * node + goes_left)
             at[moving] = node
-        return at.reshape(-1, n)
+        return at.reshape(stop - start, n)
 
     def each_tree_leaves(self, trees: int, X: Array, entries: int = 200_000) -> Iterator[Array]:
         """The leaves (n,) of rows in one tree after another, so many, found for several trees at a time."""
