@@ -41,6 +41,7 @@ from benchmarks.networks import networks_mnist, networks_quality
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.ppca import ppca_missing
+from benchmarks.predict import predict
 from benchmarks.reporting import DOCS, RESULTS, Report, plain, say, summary, write
 from benchmarks.robust_pca import robust_pca
 from benchmarks.small_tables import small_tables
@@ -96,6 +97,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "additive_classes": ("an additive model of two classes", partial(contest, additive_classes)),
     "ppca_missing": ("what missing entries cost probabilistic PCA", ppca_missing),
     "small_tables": ("fits and answers of small tables", small_tables),
+    "predict": ("answers for many rows", predict),
     "import_time": ("what a user waits for first", import_time),
     "cold_start": ("first fits of every estimator with nothing compiled", cold_start),
     "boosting_memory": ("histogram boosting larger than memory", boosting_memory),
