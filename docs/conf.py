@@ -47,7 +47,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # The first pages have no siblings to list beside them.
-html_sidebars = {"index": [], "evidence/what_was_tried": []}
+html_sidebars = {"index": [], "evidence/what_was_tried": [], "evidence/faults": [], "evidence/scaling": []}
 python_maximum_signature_line_length = 90
 pygments_style = "default"
 

@@ -131,5 +131,18 @@ def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -
     warnings.warn(message, category, stacklevel=level)
 
 
+def tell_reader(line: str) -> None:
+    """Print a line to standard error where somebody reads it: on a terminal or in a notebook."""
+    if sys.stderr.isatty() or in_notebook():
+        print(line, file=sys.stderr)
+
+
+def in_notebook() -> bool:
+    """Say whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
 def _is_ours(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("certifit", "sklearn", "joblib")

@@ -130,7 +130,7 @@ def test_the_readme_lists_every_estimator_once_with_what_it_proves():
 
 def test_no_page_has_two_rows_for_a_model_or_a_room():
     registered = {entry.name for entry in ESTIMATORS}
-    for page in ("README.md", "docs/inside/architecture.md"):
+    for page in ("README.md", "docs/architecture.md"):
         names = [name for names, _ in first_cells(page) for name in names if name in registered or name.islower()]
         assert "DecisionTreeClassifier" in names
         repeated = {name for name in names if names.count(name) > 1} - {"linalg"}  # both a room and what it proves

@@ -460,8 +460,7 @@ def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
     first = held_out[0].answers
     if isinstance(first, AnswersOfFold):
-        answers = dict(first.all_rows)
-        return UnseenAnswers(np.arange(len(answers["predict"])), held_out[0].n_fitted, answers)
+        return UnseenAnswers(np.arange(len(first.all_rows["predict"])), held_out[0].n_fitted, first.all_rows)
     if len(held_out) == 1 and (np.diff(held_out[0].test) > 0).all():
         return held_out[0]
     n = 1 + max(int(found.test.max()) for found in held_out)
