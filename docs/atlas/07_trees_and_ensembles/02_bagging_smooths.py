@@ -2,10 +2,11 @@ r"""
 Bagging smooths
 ===============
 
-**Statement.** The squared error of a bag's mean answer is the mean squared error of its members less the variance of
-their answers, row by row: :math:`(\bar h - y)^2 = \overline{(h_m - y)^2} - \overline{(h_m - \bar h)^2}`. What a bag
-gains is what its members disagree by: much for trees, whose answers jump with the sample, nothing to speak of for a
-stable learner such as ridge regression. So the answers of a bag of trees vary less from sample to sample.
+**Statement.** The squared error of a bag's mean answer :math:`\bar h` is the mean squared error of its :math:`M`
+members less the variance of their answers, row by row: :math:`(\bar h - y)^2 = \frac1M \sum_m (h_m - y)^2 - \frac1M
+\sum_m (h_m - \bar h)^2`. What a bag gains is what its members disagree by: much for trees, whose answers jump with
+the sample, nothing to speak of for a stable learner such as ridge regression. Here the answers of a bag of trees vary
+less than half as much from sample to sample as those of one tree.
 
 **Why.** Expand the square around :math:`\bar h`; the mixed term has the mean zero (Jensen's inequality, with its
 gap). The mean over samples drawn with replacement stands in for the mean over samples of the population.
