@@ -5,8 +5,8 @@
 Prints, for each number of workers, the time of fits of Parquet files (with `--held`, of partitions that workers
 hold), the passes they took, their bits against those of the table in memory, the time there with as many threads, the
 bytes that the client receives for each pass, and what a pass over partitions with nothing in them costs: see
-docs/start/scaling_out.md. `--write` puts fits on docs/scaling.md. Workers of one machine share its cores and its
-memory's bandwidth: beyond that many, nothing can become faster.
+docs/start/scaling_out.md. `--write` puts fits on docs/evidence/scaling.md. Workers of one machine share its cores and
+its memory's bandwidth: beyond that many, nothing can become faster.
 """
 
 from __future__ import annotations

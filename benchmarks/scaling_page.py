@@ -1,4 +1,4 @@
-"""Write docs/scaling.md and its picture from what `python -m benchmarks.scaling_rows` has measured."""
+"""Write docs/evidence/scaling.md and its picture from what `python -m benchmarks.scaling_rows` has measured."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 from benchmarks.reporting import RESULTS
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, PICTURE = DOCS / "scaling.md", DOCS / "images" / "scaling.svg"
+PAGE, PICTURE = DOCS / "evidence" / "scaling.md", DOCS / "images" / "scaling.svg"
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)  # rows, of four columns
 WIDTHS = (1, 4, 16)  # times four columns, of so many rows:
 ROWS_AT_ONCE = 100_000
 HEAD = """# Cost against rows and columns
 
 `python -m benchmarks.scaling_rows --write` writes this page: every estimator whose fit reads files block by block
-([what streams](streams.md)), at the settings of its tests, on Parquet files of 10⁴ to 10⁷ rows and four columns (rows
-repeat after 10⁵), and of 10⁵ rows and up to 64 columns. Seconds are processor time of one fit, reading included;
-passes are over the file; the peak of memory is beyond what the process had before its first fit (libraries and loops
-that are loaded for it count); *sum* is the largest sum over rows that one pass gives, which is what a client of a
-Dask cluster receives. Empty: not measured, because the fit would have taken too long, or time was over.
+([what streams](../tables/streams.md)), at the settings of its tests, on Parquet files of 10⁴ to 10⁷ rows and four
+columns (rows repeat after 10⁵), and of 10⁵ rows and up to 64 columns. Seconds are processor time of one fit, reading
+included; passes are over the file; the peak of memory is beyond what the process had before its first fit (libraries
+and loops that are loaded for it count); *sum* is the largest sum over rows that one pass gives, which is what a client
+of a Dask cluster receives. Empty: not measured, because the fit would have taken too long, or time was over.
 
-![Processor time and memory against rows, processor time against columns](images/scaling.svg)
+![Processor time and memory against rows, processor time against columns](../images/scaling.svg)
 
 """
 

@@ -37,7 +37,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--times", type=int, metavar="N", help="trials of each fault (by default as many as listed)")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument("--minutes", type=float, metavar="M", help="of each fault, at most")
-    parser.add_argument("--write", action="store_true", help="add the trials to the record and write docs/faults.md")
+    parser.add_argument(
+        "--write", action="store_true", help="add the trials to the record and write docs/evidence/faults.md"
+    )
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file that grows too large is then an error, not the end
     tallies = []

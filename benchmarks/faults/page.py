@@ -1,4 +1,4 @@
-"""Write docs/faults.md from what was tried so far: every run adds to benchmarks/results/faults.json."""
+"""Write docs/evidence/faults.md from what was tried so far: every run adds to benchmarks/results/faults.json."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.hunts.page import code_at_hand
 from benchmarks.reporting import RESULTS, Table, machine
 
 RECORD = RESULTS / "faults.json"
-PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "faults.md"
 OPENING = """# Faults tried
 
 Programs are killed, workers and schedulers vanish, disks fill up, bits flip, and files come from strangers. Each line

@@ -13,6 +13,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -209,6 +210,11 @@ def test_audit_fails_on_other_data_and_on_a_changed_model(model):
     assert "has the 344 rows the model was fitted to" in out
 
 
+def test_a_report_can_be_read_block_by_block(model):
+    run("report", model, penguins_path(), "--stream", "-o", "p.html")
+    assert "344 rows drawn at random" in Path("p.html").read_text()
+
+
 def test_a_fit_without_proof_ends_with_code_1(monkeypatch):
     monkeypatch.setattr(
         "certifit.table.table_classifier.TableClassifier.__init__.__wrapped__.__kwdefaults__", _one_step()
@@ -402,6 +408,38 @@ def test_files_that_cannot_be_read(model):
         file.write(model.read_bytes()[:-1])
     assert "damaged" in refused("predict", "damaged.certifit", penguins_path())
     assert "without the column 'island'" in refused("predict", model, "t.parquet")
+
+
+def test_a_target_of_which_nothing_can_be_learnt_is_refused():
+    rows = [f"{i % 7},w{i}" for i in range(30)]
+    write("unique.csv", "x,y\n" + "\n".join(rows))
+    assert "different in each of 30 rows" in refused("fit", "unique.csv", "--target", "y")
+    write("same.csv", "x,y\n" + "\n".join(f"{i % 7},3.5" for i in range(30)))
+    assert "3.5 in every row" in refused("fit", "same.csv", "--target", "y")
+    write("alone.csv", "y\n" + "a\nb\n" * 15)
+    assert "no column to learn from beside the target" in refused("fit", "alone.csv", "--target", "y")
+
+
+def test_places_that_cannot_be_written_are_refused_before_the_work():
+    write("t.csv", "x,y\n" + "1,a\n2,b\n" * 15)
+    os.mkdir("folder")
+    assert "which is a folder" in refused("fit", "t.csv", "--target", "y", "--out", "folder")
+    assert "does not exist" in refused("fit", "t.csv", "--target", "y", "--out", "none/m.certifit")
+
+
+def test_utf_16_is_read_and_a_surprise_is_told_once(model):
+    text = "x;kind;y\n" + "".join(f"{i % 7};{'äö'[i % 2]};{['no', 'yes'][i // 3 % 2]}\n" for i in range(30))
+    Path("wide.csv").write_bytes(text.encode("utf-16"))
+    write("narrow.csv", text)
+    wide, narrow = (
+        json.loads(run("fit", name, "--target", "y", "--json", "--cv", 0).stdout)
+        for name in ("wide.csv", "narrow.csv")
+    )
+    assert wide["certificate"] == narrow["certificate"]
+    table = write(
+        "one.csv", penguins_path().read_text().split("\n")[0] + "\nAdelie,Mars,39.1,18.7,181,3750,male,2007\n"
+    )
+    assert run("predict", model, table).stderr.count("'Mars'") == 1
 
 
 def test_settings_that_make_no_sense():

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from certifit import save
 from certifit.cli.app import app
 from certifit.datasets import penguins_path, penguins_table
+from certifit.table.reading import table_blocks
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_regressor import TableRegressor
 
@@ -53,6 +54,17 @@ def test_a_smaller_tolerance_is_within_what_was_proved(models):
     assert "smaller than what either solver proved" in found["solvers"]
     assert found["data"] == []
     assert found["settings"] == ["tol: 1e-06 -> 1e-10"]
+
+
+def test_rows_are_added_up_block_by_block(models, monkeypatch):
+    """In blocks of 50 rows the comparison is that of the whole table."""
+    monkeypatch.setattr("certifit.table.table_model.table_blocks", lambda X: table_blocks(X, rows=50))
+    parts = run(models, "mass", "mass2", models / "mass.csv", code=1)["rows"]
+    monkeypatch.undo()
+    whole = run(models, "mass", "mass2", models / "mass.csv", code=1)["rows"]
+    numbers = ("compared", "changed", "difference", "difference_error", "largest_move")
+    assert [parts[name] for name in numbers] == pytest.approx([whole[name] for name in numbers], rel=1e-9)
+    assert [line["row"] for line in parts["moved"]] == [line["row"] for line in whole["moved"]]
 
 
 def test_another_penalty_and_the_rows_that_it_moves(models):

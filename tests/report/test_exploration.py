@@ -40,6 +40,15 @@ def planted():
     return truth, explore_table(table, groups=3, tuning=ExploreTuning(most_components=2))
 
 
+def test_money_and_dates_in_text_have_their_mean_in_a_group():
+    """€ 10 and € 12 in March, € 1,000 and € 1,020 in June: means 11 and 1010, the 2nd and the 11th of the month."""
+    money, days = ["€ 10", "€ 12", "€ 1,000", "€ 1,020"], ["2021-03-01", "2021-03-03", "2021-06-10", "2021-06-12"]
+    table = pa.table({"money": money * 10, "day": days * 10})
+    found = explore_table(table, groups=2, tuning=ExploreTuning(most_components=2))
+    said = {share.name: sorted(share.in_groups) for share in found.shares}
+    assert said == {"money": ["1010", "11"], "day": ["2021-03-02", "2021-06-11"]}
+
+
 def test_planted_groups_are_found_with_their_columns(planted):
     truth, found = planted
     assert adjusted_rand_score(truth, found.labels) > 0.95

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import certifit
@@ -88,8 +88,34 @@ def test_other_libraries_models_have_a_proof_too():
     ):
         found = model_proof(machine, X, FitSource(kinds, None), certifit.audit(machine, X, kinds))
         assert (found["form"], found["family"]) == ("rows", "squared_hinge")
-    without = LogisticRegression(l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=10_000).fit(X, y)
+    without = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
     assert model_proof(without, X, FitSource(y, None), certifit.audit(without, X, y))["form"] == "none"
+
+
+def sparse_models():
+    """Models with coefficients that are 0, by an L1 penalty alone or beside a ridge; with their rows."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 5))
+    y, kinds = X[:, 0] + 0.5 * rng.normal(size=60), np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])
+    other = LogisticRegression(l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=10_000, C=0.2)
+    return {
+        "lasso": (Lasso(0.2, tol=1e-12), X, y),
+        "elastic": (certifit.ElasticNet(0.2, l1_ratio=0.7), X, y),
+        "signs": (other, X, kinds > 0),
+        "kinds": (certifit.LogisticRegression(l1_ratio=0.5, C=0.1), X, kinds),
+    }
+
+
+@pytest.mark.parametrize("name", ["lasso", "elastic", "signs", "kinds"])
+def test_sparse_models_are_proved_and_other_coefficients_are_not(name):
+    model, X, y = sparse_models()[name]
+    certificate = certifit.audit(model.fit(X, y), X, y)
+    assert certificate.holds
+    assert (np.asarray(model.coef_) == 0).any()
+    proof = model_proof(model, X, FitSource(y, None), certificate)
+    assert (proof["form"], proof["lam1"] > 0) == ("rows", True)
+    model.coef_ = model.coef_ + 0.05
+    assert model_proof(model, X, FitSource(y, None), certificate)["form"] == "none"
 
 
 def test_many_rows_leave_their_sums():
@@ -146,6 +172,8 @@ def pages(tmp_path_factory):
     texts["weights"] = render(Report(model, data, "not cross-validated, as asked", "t", {}, ""))
     texts["machines"] = certifit.report(*machines()).html
     texts["sums"] = sums_only(*machines())
+    for name, (model, X, y) in sparse_models().items():
+        texts[name] = certifit.report(model.fit(X, y), X, y).html
     rng = np.random.default_rng(0)
     for i in range(8):
         name = ("binary", "poisson")[i % 2]
@@ -181,7 +209,7 @@ def needs_browser(pages):
 
 
 def test_honest_pages_are_green(pages):
-    for name in (*FAMILIES, "classes", "binary", "weights", "machines", "sums"):
+    for name in (*FAMILIES, "classes", "binary", "weights", "machines", "sums", *sparse_models()):
         assert not needs_browser(pages) or pages[1][name] == "seal green", name
 
 

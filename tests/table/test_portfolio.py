@@ -1,5 +1,7 @@
 """Models compared on the same folds: scores against fits by hand, the choice, the clock, the replay."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,6 +26,16 @@ class CountedClock(Clock):
     def left(self):
         self.questions -= 1
         return 60.0 if self.questions > 0 else -1.0
+
+
+class FixedClock(Clock):
+    """A clock that always has so many seconds left."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def left(self):
+        return self.seconds
 
 
 def table(n=90, seed=0):
@@ -88,6 +100,37 @@ def test_counts_are_compared_by_their_deviance():
     assert default.score == pytest.approx(d2_tweedie_score(y, said, power=1), abs=1e-9)
     assert fit(rows, "visits", model="linear", family="gaussian").search_.metric == "R²"
     assert fit(rows, "visits", model="linear", metric="mae").search_.metric == "mean absolute error"
+
+
+def test_the_time_of_the_fit_to_all_rows_is_set_aside(monkeypatch):
+    """A fit to a fold of 32 rows takes 30 s: one to all 90 rows 84 s, with a fifth more to be sure."""
+    now, step = [0.0], {}
+
+    def tick():
+        now[0] += step["seconds"]
+        return now[0]
+
+    monkeypatch.setattr(contests, "time", SimpleNamespace(monotonic=tick))
+    monkeypatch.setattr("certifit.table.portfolio.search.Clock", lambda seconds: FixedClock(100.0))
+    settings = SearchSettings(model="linear, naive_bayes", least_sample=40, largest_sample=40, tunes=False)
+    step["seconds"] = 1.0
+    data = labelled_table(table().drop_columns(["amount"]), "kind", task="auto")
+    found = search(
+        data, settings, tell=lambda contest, trial: step.update(seconds=30.0 if trial.name != "linear" else 1.0)
+    )
+    assert found.ledger.winner.name == "linear"
+    assert found.ledger.attempts[2].fate == "stopped"
+    assert found.ledger.attempts[2].why == "its fit to all rows would take about 101 s, 100 s are left"
+    assert len(found.assessment.rows) == 40
+
+
+def test_classes_with_too_few_rows_among_those_drawn_are_named():
+    rows = table().drop_columns(["amount"])
+    rows = pa.concat_tables([rows, rows.slice(0, 3).set_column(3, "kind", pa.array(["rare"] * 3))])
+    settings = SearchSettings(model="naive_bayes", least_sample=40, largest_sample=40)
+    found = search(labelled_table(rows, "kind", task="auto"), settings)
+    assert "'rare' (3)" in found.assessment.notes[-1]
+    assert "rare" in found.model.classes_
 
 
 def test_the_choice_is_certified_and_the_simplest_within_one_error_of_the_best():
@@ -278,16 +321,21 @@ def test_amounts_that_a_log_link_does_not_suit_have_least_squares():
     assert ledger.winner.score > 0.99 > ledger.attempts[1].score
 
 
-def test_time_is_foretold_by_two_small_fits(monkeypatch):
-    """A model whose fits take 1 s for 500 rows and 2.5 s for 2,000 takes 0.5 s + 1 ms a row."""
-    now = [0.0]
+def test_time_is_foretold_by_small_fits(monkeypatch):
+    """A fit takes 0.5 s and 1 ms a row; the first to 2,000 rows waits 30 s for a compiler, which is no part of it."""
+    now, seen = [0.0], []
 
     class Slow:
         def fit(self, rows):
-            now[0] += 0.5 + 0.001 * len(rows)
+            now[0] += 0.5 + 0.001 * len(rows) + 30.0 * (len(rows) == 2000 and 2000 not in seen)
+            seen.append(len(rows))
 
     monkeypatch.setattr(contests.time, "monotonic", lambda: now[0])
-    data = labelled_table(table().drop_columns(["amount"]), "kind")
-    facts = TableFacts.of(data, 0)
-    made = contests.Contest(None, [], None, facts, None, None)
-    assert made._fold_seconds(Slow(), np.arange(10_000)) == pytest.approx(10.5)
+    monkeypatch.setattr(contests.Contest, "_problem_of", lambda contest, trial: Slow())
+    facts = TableFacts.of(labelled_table(table().drop_columns(["amount"]), "kind"), 0)
+    made = contests.Contest(None, [(np.arange(10_000), [])], None, facts, FixedClock(1e6), None, whole_rows=100_000)
+    made.problem = SimpleNamespace(y=np.zeros(12_500))
+    trial = contests.Trial("linear", {}, np.zeros(1))
+    assert made._fold_seconds(trial, np.arange(10_000)) == pytest.approx(10.5)
+    assert seen == [500, 500, 2000, 2000, 8000]
+    assert made._whole_seconds(trial, 10.5) == pytest.approx(1.2 * 100.5)

@@ -57,6 +57,9 @@ Table = Annotated[
 Model = Annotated[
     Path, typer.Argument(help="A model written by `certifit fit`.", metavar="MODEL", show_default=False)
 ]
+Stream = Annotated[
+    bool, typer.Option("--stream", help="Read CSV or Parquet block by block; done in any case where it is large.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -179,7 +182,8 @@ def diff(
     """Say why two models of a table differ.
 
     Data, settings, seeds, and how much of the difference may be the solvers' own: what their gaps leave open. With a
-    table, also which rows are judged otherwise, and whether the score is. Ends with 1 where they differ.
+    table, read block by block, also which rows are judged otherwise, and whether the score is. Ends with 1 where they
+    differ.
     """
     from certifit.cli.commands.diff import run_diff
     from certifit.cli.files import TableFiles
@@ -231,6 +235,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "--out", "-o", help="Where it goes.  [default: MODEL-report.html]")
     ] = None,
+    stream: Stream = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -238,7 +243,8 @@ def report(
     from certifit.cli.commands.show import run_report
     from certifit.cli.files import TableFiles
 
-    run_report(model, TableFiles(tuple(table)), output or Path(f"{model.stem}-report.html"), _screen(quiet, json))
+    page = output or Path(f"{model.stem}-report.html")
+    run_report(model, TableFiles(tuple(table)), page, _screen(quiet, json), stream)
 
 
 @app.command()

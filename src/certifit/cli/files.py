@@ -6,6 +6,7 @@ a database: `file.db::table`. What is CSV or Parquet can be read block by block;
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 import tempfile
@@ -182,6 +183,10 @@ def check_writable(place: Path, *sources: str | Path) -> None:
         raise DataError(
             got=f"{str(place)!r} to write, in a folder that does not exist", wanted="a folder that exists"
         )
+    if place.is_dir():
+        raise DataError(got=f"{str(place)!r} to write, which is a folder", wanted="the name of a file")
+    if not os.access(place if place.exists() else place.absolute().parent, os.W_OK):
+        raise DataError(got=f"{str(place)!r} to write, without permission", wanted="a place that can be written to")
     for source in sources:
         if place.exists() and Path(source).exists() and place.samefile(source):
             raise DataError(got=f"{str(place)!r} as input and output", wanted="another file to write to")

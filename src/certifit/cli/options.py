@@ -22,7 +22,7 @@ ModelOption = Annotated[
     ),
 ]
 BudgetOption = Annotated[
-    str | None, typer.Option(help="Time for comparing: 60s, 2m.  [default: 20s]", show_default=False)
+    str | None, typer.Option(help="Time for comparing and fitting: 60s, 2m.  [default: 20s]", show_default=False)
 ]
 MetricOption = Annotated[
     str, typer.Option(help="`accuracy`, `log_loss`, `brier`; of a quantity `r2`, `mae`, `deviance`.")

@@ -19,8 +19,9 @@ def warnings_as_notes(screen: Screen) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in caught:
-        screen.note(str(warning.message).removeprefix("TableClassifier: ").removeprefix("TableRegressor: "))
+    # The same is seen by every answer of a model: labels, probabilities, intervals.
+    for words in dict.fromkeys(str(warning.message) for warning in caught):
+        screen.note(words.removeprefix("TableClassifier: ").removeprefix("TableRegressor: "))
 
 
 def load_table_model(path: Path) -> TableModel:

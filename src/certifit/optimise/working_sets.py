@@ -107,6 +107,7 @@ class WorkingSetSolver(ABC, Generic[P, M]):
         self.measured = 0  # points measured so far
         self.last_progress = -np.inf  # the dual objective when it last rose enough
         self.idle = self.extra = 0  # rounds without progress; rounds beyond the tolerance
+        self.without_gain = 0  # rounds over all rows that gained nothing, where a subclass counts them
 
     def run(self, measure: Callable[[P], M], start: P, watcher: Watcher) -> Solution[P]:
         """Repeat rounds from `start` and return the point with the smallest gap."""
@@ -142,12 +143,13 @@ class WorkingSetSolver(ABC, Generic[P, M]):
     def memory(self) -> tuple[Any, ...]:
         """What is remembered from round to round, kernel values among it: the choice of rows depends on them."""
         best = self.closest, self.gap, self.objective, self.n_iter
-        return *best, self.latest, self.measured, self.last_progress, self.idle, self.extra, self.gram.memory
+        rounds = self.measured, self.last_progress, self.idle, self.extra, self.without_gain
+        return *best, self.latest, *rounds, self.gram.memory
 
     @memory.setter
     def memory(self, found: tuple[Any, ...]) -> None:
-        self.closest, self.gap, self.objective, self.n_iter, self.latest, self.measured, *rest = found
-        self.last_progress, self.idle, self.extra, self.gram.memory = rest
+        self.closest, self.gap, self.objective, self.n_iter, self.latest, *rounds, self.gram.memory = found
+        self.measured, self.last_progress, self.idle, self.extra, self.without_gain = rounds
 
     @property
     def stalled(self) -> bool:

@@ -90,14 +90,15 @@ def _render(report: Report, with_rows: bool = True) -> str:
     sections.append(certificate_section(model.certificate_, inner, report.recheck))
     sections.append(PageSection("drivers", _drivers(report, importance)))
     if answers is not None:
-        worst = worst_rows(answers, report.data.table, named[:6], report.drawn)
+        worst = _mistakes(report, answers, named[:6])
         sections.append(PageSection("mistakes", {"held_out": answers.folds > 0, **worst}))
     sections.append(PageSection("columns", _columns(report)))
     sections.append(PageSection("settings", _settings(report)))
     proof = _proof(report) if with_rows else {"form": "none", "why": "the rows do not fit into the page"}
     rows, features = f"{model.n_rows_:,} rows", f"{len(model.features_):,} encoded columns"
-    if report.drawn is not None:
-        features += f"; pictures and scores from {len(report.drawn):,} rows drawn at random"
+    shown = report.drawn if _shown_rows(report) is None else _shown_rows(report)
+    if shown is not None:
+        features += f"; pictures and scores from {len(shown):,} rows drawn at random"
     subtitle = f"{_kind_words(model)} on {rows} and {features} · certifit {versions()['certifit']} · {written_at()}"
     title = f"Predicting {shortened(model.target_ or 'target', 80)} from {shortened(report.table, 80)}"
     return compose(title, subtitle, sections, proof)
@@ -110,14 +111,28 @@ def _classes(model: TableModel) -> Array | None:
 def _answers(report: Report, classes: Array | None) -> ModelAnswers | None:
     """What the model says of rows held out, or of its own rows where nothing was kept."""
     data, assessment = report.data, report.assessment
+    rows = _shown_rows(report)
+    y, table = (data.y, data.table) if rows is None else (data.y[rows], data.table.take(rows))
     if isinstance(assessment, CrossValidation) and assessment.predicted is not None:
         held = assessment.predicted
-        if len(held) == len(data.y) and (classes is None or held.shape[1:] == classes.shape):
-            return ModelAnswers(data.y, held, classes, assessment.folds)
+        if len(held) == len(y) and (classes is None or held.shape[1:] == classes.shape):
+            return ModelAnswers(y, held, classes, assessment.folds)
     method = report.model.predict if classes is None else getattr(report.model, "predict_proba", None)
     if method is None and classes is not None:
-        return ModelAnswers.of_labels(data.y, report.model.predict(data.table), classes)
-    return None if method is None else ModelAnswers(data.y, method(data.table), classes)
+        return ModelAnswers.of_labels(y, report.model.predict(table), classes)
+    return None if method is None else ModelAnswers(y, method(table), classes)
+
+
+def _shown_rows(report: Report) -> Array | None:
+    """The numbers of the rows that answers and mistakes are about, among those of the data; None: all of them."""
+    return report.assessment.rows if isinstance(report.assessment, CrossValidation) else None
+
+
+def _mistakes(report: Report, answers: ModelAnswers, named: list[str]) -> dict[str, Any]:
+    rows, numbers = _shown_rows(report), report.drawn
+    if rows is None:
+        return worst_rows(answers, report.data.table, named, numbers)
+    return worst_rows(answers, report.data.table.take(rows), named, rows if numbers is None else numbers[rows])
 
 
 def _kind_words(model: TableModel) -> str:

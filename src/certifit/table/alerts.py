@@ -124,13 +124,15 @@ def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
     n, columns = len(data.y), _used(data)
     if not any(column.distinct > tuning.different * n for column in columns):
         return None
-    keys = data.table.select([column.name for column in columns])
-    keys = keys.append_column("target of the table", pa.array(data.y))
+    # Rows that two columns tell apart are not equal: few tables need to be looked at as a whole.
+    names = [column.name for column in sorted(columns, key=lambda column: -column.distinct)]
+    keys = data.table.select(names).append_column("target of the table", pa.array(data.y))
     try:
-        groups = keys.group_by(keys.column_names).aggregate([]).num_rows
+        for wide in (2, len(keys.column_names)):
+            groups = keys.select(range(wide)).group_by(keys.column_names[:wide]).aggregate([]).num_rows
+            if n - groups < max(2, tuning.copies * n):
+                return None
     except pa.ArrowNotImplementedError:  # a type that Arrow cannot group by
-        return None
-    if n - groups < max(2, tuning.copies * n):
         return None
     words = (
         f"{n - groups:,} of {n:,} rows are copies of an earlier row, target included: folds then test on rows that "
@@ -148,7 +150,7 @@ def _order(data: LabelledTable) -> Alert | None:
         if (steps >= 0).all() or (steps <= 0).all():
             words = (
                 f"rows are in the order of {column.name}: folds mix earlier and later rows, and a model that is used "
-                "on later ones may do worse than they say"
+                f"on later ones may do worse than they say; --time {column.name} tests on later rows alone"
             )
             return Alert("time", words)
     return None

@@ -84,21 +84,19 @@ class Column:
             names = [self.name] if self.kind != "missing or not" else []
         return names + ([f"{self.name} is missing"] if self.marks_missing else [])
 
-    def encode(self, values: pa.ChunkedArray) -> tuple[Array, list[Surprise]]:
-        """(n, len(features)) numbers, and what training did not see."""
+    def encode(self, values: pa.ChunkedArray, start: int = 0) -> tuple[Array, list[Surprise]]:
+        """(n, len(features)) numbers, and what training did not see; the first row is number `start` of its table."""
         surprises = []
         out = np.zeros((len(values), len(self.features)))
         if self.kind == "category":
-            text = as_text(self.name, values)
-            if not any(is_hole(category) for category in self.categories):
-                text = with_holes(text)
-            missing = _to_numpy(pc.is_null(text))
-            code = _to_numpy(pc.fill_null(pc.index_in(text, pa.array(self.categories, pa.string())), -1))
+            words, place = self._different_words(values)
+            code = _to_numpy(pc.fill_null(pc.index_in(words, pa.array(self.categories, pa.string())), -1))[place]
+            missing = _to_numpy(pc.is_null(words))[place]
             row = np.flatnonzero(code >= 0)
             out[row, code[row]] = 1.0
             unseen = np.flatnonzero((code < 0) & ~missing)
             if len(unseen):
-                first = text[int(unseen[0])].as_py()
+                first = words[int(place[unseen[0]])].as_py()
                 words = (
                     f"categories that training did not see (the first: {first!r}); they count as none of the known"
                 )
@@ -108,7 +106,7 @@ class Column:
                 values = read_text(
                     with_holes(as_text(self.name, values)) if is_text(values) else values, self.reading
                 )
-            x = as_numbers(self.name, values, self.kind)
+            x = as_numbers(self.name, values, self.kind, start)
             missing = np.isnan(x)
             if self.kind != "missing or not":
                 with np.errstate(over="ignore"):
@@ -120,6 +118,14 @@ class Column:
             words = f"missing, none was in training; they {filled}"
             surprises.append(Surprise(self.name, "missing", int(missing.sum()), words))
         return out, surprises
+
+    def _different_words(self, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Array]:
+        """The different words of a column of text, with null last, and (n,) the place of each row's among them."""
+        coded = as_text(self.name, values).combine_chunks().dictionary_encode()
+        words = pa.chunked_array([pa.concat_arrays([coded.dictionary, pa.nulls(1, pa.string())])])
+        if not any(is_hole(category) for category in self.categories):
+            words = with_holes(words)
+        return words, pc.fill_null(coded.indices, len(words) - 1).to_numpy()
 
 
 def pick(table: pa.Table, name: str, role: str = "column") -> pa.ChunkedArray:
@@ -134,12 +140,16 @@ def pick(table: pa.Table, name: str, role: str = "column") -> pa.ChunkedArray:
     )
 
 
-def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array, list[str], list[Surprise]]:
-    """The whole matrix (n, d), the names of its columns, and what training did not see."""
+def encode_columns(
+    columns: tuple[Column, ...], table: pa.Table, rows: int = 65_536
+) -> tuple[Array, list[str], list[Surprise]]:
+    """The whole matrix (n, d), the names of its columns, and what training did not see.
+
+    So many rows are written at a time: a column of a long matrix is spread over more memory than a cache holds.
+    """
     used = [column for column in columns if column.kind != "left out"]
     names = [name for column in used for name in column.features]
     X = np.empty((table.num_rows, len(names)))
-    surprises, first = [], 0
     there = {name: number for number, name in enumerate(table.column_names)}
     for column in used:
         if column.name not in there:
@@ -147,11 +157,15 @@ def encode_columns(columns: tuple[Column, ...], table: pa.Table) -> tuple[Array,
                 got=f"a table without the column {column.name!r}, which the model was fitted with",
                 wanted=f"all of {', '.join(repr(c.name) for c in used)}",
             )
-        block, new = column.encode(table.column(there[column.name]))
-        X[:, first : first + block.shape[1]] = block
-        first += block.shape[1]
-        surprises += new
-    return X, names, surprises
+    surprises: list[Surprise] = []
+    for start in range(0, table.num_rows, rows):
+        first, part = 0, table.slice(start, rows)
+        for column in used:
+            block, new = column.encode(part.column(there[column.name]), start)
+            X[start : start + rows, first : first + block.shape[1]] = block
+            first += block.shape[1]
+            surprises += new
+    return X, names, add_up(surprises)
 
 
 def column_kind(t: pa.DataType) -> Kind:

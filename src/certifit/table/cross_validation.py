@@ -60,6 +60,7 @@ class CrossValidation:
     classes: tuple[ClassScore, ...] = ()
     confusion: Array | None = None  # (k, k) rows (or weights) by true and predicted class
     predicted: Array | None = None  # (n,) or (n, k) what is said of each row by the model fitted to the other folds
+    rows: Array | None = None  # (n,) numbers of these rows where they are part of the table; None: all of it
 
 
 class HeldOutAnswers(NamedTuple):

@@ -181,6 +181,20 @@ class TableModel(Estimator):
         matrix, features = self.encode(data.table)
         return EncodedRows(matrix, data, features)
 
+    def encode_blocks(self, X: Any) -> Iterator[EncodedRows]:
+        """Labelled rows as `fit` encoded them, block by block where X is files; blocks without labels are skipped."""
+        surprises: list[Any] = []
+        for table in table_blocks(X):
+            if self.target_ in table.column_names and table[self.target_].null_count == table.num_rows:
+                continue
+            data = self._labelled(table, None, None)
+            assert isinstance(data, LabelledTable)  # as the block is
+            matrix, features, new = encode_columns(self.columns_, data.table)
+            surprises += new
+            yield EncodedRows(matrix, data, features)
+        for surprise in add_up(surprises):
+            warn_caller(f"{type(self).__name__}: {surprise}")
+
     def stream(self, X: Any) -> StreamedTable:
         """The labelled rows of files, read block by block; `audit`, `encode_labelled` and `score` take them.
 

@@ -141,6 +141,9 @@ def class_labels(target: Target, tuning: TargetKindTuning = TargetKindTuning()) 
 def label_values(target: Target) -> Array:
     """Labels as an array of text, numbers or booleans; other types are refused."""
     target = unpacked(target)
+    if (pa.types.is_string(target.type) or pa.types.is_large_string(target.type)) and target.null_count == 0:
+        coded = pa.chunked_array(target).combine_chunks().dictionary_encode()
+        return np.array(coded.dictionary.to_pylist(), dtype=str)[coded.indices.to_numpy()]
     y = _values(target)
     if y.dtype == object and all(isinstance(label, str) for label in y):
         y = y.astype(str)

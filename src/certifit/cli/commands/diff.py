@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from certifit.cli.files import TableFiles, read_table
+from certifit.cli.files import TableFiles, block_source
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
+from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.table.table_model import TableModel
 
@@ -128,45 +129,80 @@ def _verdict(reasons: list[str], found: ModelDifferences, moved: int, looked: bo
 # Rows. -----------------------------------------------------------------------------------------------------------
 
 
-def _compare_rows(found: ModelDifferences, path: TableFiles, screen: Screen, most: int = 10) -> dict[str, Any]:
+@dataclass
+class RowComparison:
+    """Two models' answers for the same rows, added up block by block."""
+
+    classes: bool  # whether answers are classes
+    most: int = 10  # rows that are listed
+    n: int = 0
+    losses: Array = field(default_factory=lambda: np.zeros(2))  # of A and B, summed over the rows
+    centre: float = 0.0  # of the differences of the rows' losses
+    squares: float = 0.0  # of their distances from it
+    changed: int = 0  # rows that are judged otherwise
+    largest: float = 0.0  # by which an answer moves
+    moved: list[tuple[int, str, str, str, float]] = field(default_factory=list)  # row, true, A, B, by: the largest
+
+    def add(self, y: Array, said: list[tuple[Array, Array]]) -> None:
+        """Further rows: their truth (m,), and what both models say of them."""
+        loss = [(labels != y).astype(float) if self.classes else np.abs(labels - y) for labels, _ in said]
+        apart, m = loss[1] - loss[0], len(y)
+        off, total = float(apart.mean()) - self.centre, self.n + m
+        self.squares += float(((apart - apart.mean()) ** 2).sum()) + off**2 * self.n * m / total
+        self.centre += off * m / total
+        self.losses += [part.sum() for part in loss]
+        distance = np.abs(said[1][1] - said[0][1]).reshape(m, -1).max(axis=1) if _alike(said) else np.zeros(m)
+        changed = np.flatnonzero(said[0][0] != said[1][0]) if self.classes else np.flatnonzero(distance > 0)
+        self.changed += len(changed)
+        self.largest = max(self.largest, float(distance.max(initial=0.0)))
+        order = changed[np.argsort(-distance[changed], kind="stable")][: self.most]
+        self.moved += [
+            (self.n + int(i) + 1, _plain(y[i]), _plain(said[0][0][i]), _plain(said[1][0][i]), float(distance[i]))
+            for i in order
+        ]
+        self.moved = sorted(self.moved, key=lambda line: -line[-1])[: self.most]
+        self.n = total
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean difference of losses, over rows."""
+        return float(np.sqrt(self.squares / (self.n - 1) / self.n)) if self.n > 1 else np.inf
+
+
+def _compare_rows(found: ModelDifferences, path: TableFiles, screen: Screen) -> dict[str, Any]:
     """Both models' answers for the rows of a table: scores, their difference with its error, rows that moved."""
+    rows, source = RowComparison(hasattr(found.first, "classes_")), block_source(path)
+    models = (found.first, found.second)
     with warnings_as_notes(screen):
-        rows = [model.encode_labelled(read_table(path)) for model in (found.first, found.second)]
-    if rows[0].n_rows != rows[1].n_rows:
-        screen.say("their targets are missing in different rows: rows are not compared")
-        return {"changed": 0, "compared": 0}
-    y = rows[0].data.y
-    said = [_answers(model, part.X) for model, part in zip((found.first, found.second), rows, strict=True)]
-    classes = hasattr(found.first, "classes_")
-    loss = [(labels != y).astype(float) if classes else np.abs(labels - y) for labels, _ in said]
-    apart = loss[1] - loss[0]
-    error = float(apart.std(ddof=1) / np.sqrt(len(y))) if len(y) > 1 else np.inf
-    distance = np.abs(said[1][1] - said[0][1]).reshape(len(y), -1).max(axis=1) if _alike(said) else np.zeros(len(y))
-    changed = np.flatnonzero(said[0][0] != said[1][0]) if classes else np.flatnonzero(distance > 0)
-    name = "share of wrong answers" if classes else "mean absolute error"
-    screen.heading(f"On the {len(y):,} rows of {path.name}")
+        for first, second in zip(*(model.encode_blocks(source) for model in models), strict=True):
+            if first.n_rows != second.n_rows:
+                screen.say("their targets are missing in different rows: rows are not compared")
+                return {"changed": 0, "compared": 0}
+            rows.add(
+                first.data.y, [_answers(model, part.X) for model, part in zip(models, (first, second), strict=True)]
+            )
+    if not rows.n:
+        raise DataError(got="a target that is missing in every row", wanted="rows with a label")
+    name = "share of wrong answers" if rows.classes else "mean absolute error"
+    scores = (rows.losses / rows.n).tolist()
+    screen.heading(f"On the {rows.n:,} rows of {path.name}")
     screen.say(
-        f"{name}: {loss[0].mean():.6g} -> {loss[1].mean():.6g}, a difference of {apart.mean():+.3g} ± {error:.2g} "
-        f"(standard error over rows{'' if abs(apart.mean()) > 2 * error else ': no more than chance'})"
+        f"{name}: {scores[0]:.6g} -> {scores[1]:.6g}, a difference of {rows.centre:+.3g} ± {rows.error:.2g} "
+        f"(standard error over rows{'' if abs(rows.centre) > 2 * rows.error else ': no more than chance'})"
     )
-    far = f"; answers move by {distance.max():.3g} at most" if len(distance) else ""
-    screen.say(f"{len(changed):,} rows are judged otherwise{far}")
-    order = changed[np.argsort(-distance[changed], kind="stable")][:most]
-    listed = [
-        (int(i) + 1, _plain(y[i]), _plain(said[0][0][i]), _plain(said[1][0][i]), float(distance[i])) for i in order
-    ]
-    if listed:
-        lines = [(f"{i:,}", t, a, b, f"{d:.3g}") for i, t, a, b, d in listed]
+    screen.say(f"{rows.changed:,} rows are judged otherwise; answers move by {rows.largest:.3g} at most")
+    if rows.moved:
+        lines = [(f"{i:,}", t, a, b, f"{d:.3g}") for i, t, a, b, d in rows.moved]
         screen.table(["row", "true", "A", "B", "moved by"], lines, right=(0, 4))
     return {
-        "compared": len(y),
-        "changed": len(changed),
+        "compared": rows.n,
+        "changed": rows.changed,
         "score": name,
-        "scores": [float(part.mean()) for part in loss],
-        "difference": float(apart.mean()),
-        "difference_error": _finite(error),
-        "largest_move": float(distance.max(initial=0.0)),
-        "moved": [dict(zip(("row", "true", "a", "b", "by"), line, strict=True)) for line in listed],
+        "scores": scores,
+        "difference": rows.centre,
+        "difference_error": _finite(rows.error),
+        "largest_move": rows.largest,
+        "moved": [dict(zip(("row", "true", "a", "b", "by"), line, strict=True)) for line in rows.moved],
     }
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from certifit.cli.files import TableFiles, check_writable, read_table
+import pyarrow as pa
+
+from certifit.cli.files import TableFiles, check_writable, table_to_fit
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.report import Report, render
 from certifit.store import write_atomically
 from certifit.table.alerts import table_alerts
+from certifit.table.streaming.streamed_table import StreamedTable
 
 
 def run_show(model_path: Path, screen: Screen) -> bool:
@@ -40,18 +43,24 @@ def run_show(model_path: Path, screen: Screen) -> bool:
     return model.certificate_.holds
 
 
-def run_report(model_path: Path, table: TableFiles, report: Path, screen: Screen) -> None:
+def run_report(model_path: Path, table: TableFiles, report: Path, screen: Screen, stream: bool = False) -> None:
     """Write the page of a saved model and the table that it was fitted to."""
     check_writable(report, *table.paths, model_path)
     model = load_table_model(model_path)
     with warnings_as_notes(screen):
-        rows = model.encode_labelled(read_table(table))
+        found = table_to_fit(table, stream)
+        rows = model.encode_labelled(found if isinstance(found, pa.Table) else model.stream(found))
+        data, drawn = rows.data, None
+        if isinstance(data, StreamedTable):
+            drawn = data.sample_numbers
+            data = data.sample
+            screen.say(f"read block by block; pictures are drawn from {data.n_rows:,} rows drawn at random")
     if rows.fingerprint != model.fingerprint_:
         screen.note("this is not the table that the model was fitted to: its certificate is about another one")
     recheck = shlex.join(["certifit", "audit", str(model_path), *table.paths])
     why = "not tested here: the page was made from the saved model"
-    alerts = tuple(table_alerts(rows.data))
-    page = render(Report(model, rows.data, why, table.name, model.get_params(), recheck, alerts))
+    alerts = tuple(table_alerts(data))
+    page = render(Report(model, data, why, table.name, model.get_params(), recheck, alerts, drawn=drawn))
     write_atomically(report, page.encode())
     screen.pairs([("page", str(report))])
     screen.document({"page": str(report)})

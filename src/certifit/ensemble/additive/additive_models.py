@@ -268,8 +268,9 @@ def _attributes(
         k = int(problem.table.levels[j])
         mass = np.bincount(problem.table.codes[j], problem.s, k)
         rows = np.bincount(problem.table.codes[j], minlength=k)
-        centre = float(mass @ point.values[j, :k])
-        values = point.values[j, :k] - centre
+        found = point.values[j, :k]
+        centre = float(found[0] + mass @ (found - found[0]))  # of a constant function: that very constant
+        values = found - centre
         intercept += centre
         first = int(column.missing)
         shapes.append(

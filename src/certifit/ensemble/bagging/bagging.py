@@ -98,6 +98,8 @@ class Bagging(Estimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        if not (hasattr(self._base(), "fit") and hasattr(self._base(), "get_params")):
+            raise DataError(got=f"estimator={self._base()!r}", wanted="an estimator, or None for a decision tree")
         if self.oob_score and not self.bootstrap:
             raise DataError(
                 got="oob_score without bootstrap", wanted="bootstrap=True",
@@ -135,8 +137,8 @@ class Bagging(Estimator):
         if self.n_jobs in (None, 1):
             more = [kept(("member", int(seed)), partial(fit_one, int(seed))) for seed in seeds[len(before) :]]
         else:
-            fit_one = carrying_choice(fit_one)
-            more = Parallel(n_jobs=self.n_jobs)(delayed(fit_one)(int(seed)) for seed in seeds[len(before) :])
+            job = delayed(carrying_choice(fit_one))
+            more = Parallel(n_jobs=self.n_jobs)(job(int(seed)) for seed in seeds[len(before) :])
         fitted: dict[str, Any] = {
             **found, "estimators_": [*before, *more], "seeds_": seeds.astype(np.int64), "draw_order_": order,
             "draw_weight_": w,

@@ -44,6 +44,9 @@ class AnswersOfFold(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self.all_rows)
 
+    def __contains__(self, method: object) -> bool:
+        return method in self.all_rows
+
 
 @dataclass(frozen=True)
 class AssessedProblem:

@@ -20,8 +20,9 @@ from certifit.decomposition.pca.pca import PCA
 from certifit.exceptions import DataError
 from certifit.mixture.choose_components import MixtureChoice, select_mixture
 from certifit.rows import Array
-from certifit.table.columns import Column, encode_columns
+from certifit.table.columns import Column, as_numbers, as_text, encode_columns, is_text
 from certifit.table.learning.learn_columns import learn_columns
+from certifit.table.text_values import read_text, with_holes
 
 
 @dataclass(frozen=True)
@@ -197,12 +198,15 @@ def _shares(
 
 
 def _usual(column: Column, values: pa.ChunkedArray) -> str:
-    """What a column is like in a group: its mean, or its most frequent value with its share."""
+    """What a column is like in a group: its mean, its mean day, or its most frequent value with its share."""
+    if column.reading and is_text(values):
+        values = read_text(with_holes(as_text(column.name, values)), column.reading)
     values = values.drop_null()
     if not len(values):
         return "missing"
-    if column.kind == "number" and not column.reading:
-        return f"{pc.mean(values).as_py():.4g}"
+    if column.kind in ("number", "date"):
+        mean = float(np.nanmean(as_numbers(column.name, values, column.kind)))
+        return f"{mean:.4g}" if column.kind == "number" else str(np.datetime64(round(mean), "D"))
     counts = pc.value_counts(values.combine_chunks()).to_pylist()
     top = max(counts, key=lambda one: one["counts"])
     return f"{top['values']} ({100 * top['counts'] / len(values):.0f} %)"

@@ -1,7 +1,7 @@
 """Fitted models as the convex problem that a page's script can recompute, or why it cannot.
 
-Logistic regressions, generalised linear models and linear machines with a ridge penalty, ours and scikit-learn's:
-what they claim to have minimised is read as the checkers' adapters do.
+Logistic regressions and generalised linear models with a ridge penalty, an L1 penalty or both, and linear machines
+with a ridge penalty, ours and scikit-learn's: what they claim to have minimised is read as the checkers' adapters do.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def convex_fit(model: Any, X: Array, source: FitSource) -> tuple[ConvexFit | str
             return f"the script has no proof for a {name}", source
         settings = logistic_settings(model)
         claim = settings.claim
-        if settings.firth or settings.bias is not None or claim.lam1 > 0 or not claim.lam > 0:
-            return "the script knows the proof with a ridge penalty only", source
+        if settings.firth or settings.bias is not None or not claim.lam + claim.lam1 > 0:
+            return "the script knows proofs of penalised models only", source
         classes, code = np.unique(source.y, return_inverse=True)
         if not np.array_equal(classes, model.classes_):
             return "these rows have other classes than the model", source
@@ -54,16 +54,17 @@ def convex_fit(model: Any, X: Array, source: FitSource) -> tuple[ConvexFit | str
         w = given * factors[code]
         source = source._replace(class_weights=None if settings.class_weight is None else tuple(factors.tolist()))
         family = "logistic" if len(coef) == 1 else "softmax"
-        return ConvexFit(family, coef, intercept, claim.lam, X, code, w, claim.intercept), source
+        return ConvexFit(family, coef, intercept, claim.lam, X, code, w, claim.intercept, lam1=claim.lam1), source
     glm = linear_claim(model, None)
     lam = glm.alpha * (float(given.sum()) if glm.per_row else 1.0)
     known = glm.family in LOSSES and LINKS.get(glm.family) == glm.link and len(coef) == 1
-    if not known or glm.l1_ratio > 0 or glm.positive or not lam > 0:
-        return "the script knows the proof of ridge-penalised models of these families only", source
+    if not known or glm.positive or not lam > 0:
+        return "the script knows proofs of penalised models of some families only", source
     y = np.ascontiguousarray(source.y, dtype=np.float64)
     theta = glm.theta if glm.family == "negative_binomial" else None
     source = source._replace(y=y)
-    return ConvexFit(glm.family, coef, intercept, lam, X, y, given, glm.intercept, theta), source
+    ridge, lam1 = lam * (1 - glm.l1_ratio), lam * glm.l1_ratio
+    return ConvexFit(glm.family, coef, intercept, ridge, X, y, given, glm.intercept, theta, lam1=lam1), source
 
 
 def _squared_hinge(

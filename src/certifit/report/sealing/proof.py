@@ -1,10 +1,15 @@
 """What a page carries so that a browser can recompute its certificate: rows and coefficients, or sums over the rows.
 
-    P(β, b) = Σ wᵢ φᵢ(β·xᵢ + b) + λ/2 |β|²,   φ convex:   P(β', b') >= P(β, b*) - |g|² / 2λ   for all β', b'
+    P(β, b) = L(β, b) + λ/2 |β|² + λ₁ |β|₁,   L(β, b) = Σ wᵢ φᵢ(β·xᵢ + b),   φ convex and never below 0
 
-with b* the best intercepts at β and g the slope of P in β. Any β will do: the page's witness is a point next to the
-minimum, found here by Newton's method. `self_check.js` works this out from the rows; here it is
-written a second time, in NumPy, so that a page only carries what its own script will agree with.
+L lies above its tangent at any β and the best intercepts b* there, whose slope in β is g. So, for all β', b',
+
+    P(β', b') >= L(β, b*) - g·β + min_β' (g·β' + λ/2 |β'|² + λ₁ |β'|₁),
+
+where the minimum is -Σ max(0, |gⱼ| - λ₁)² / 2λ or, for λ = 0, at least -max(0, maxⱼ |gⱼ| - λ₁) R: some point has the
+objective R λ₁, and whatever is better has |β'|₁ <= R. Any β will do: the page's witness is a point next to the
+minimum, found here by Newton's method on the coefficients that are not 0. `self_check.js` works this out from the
+rows; here it is written a second time, in NumPy, so that a page only carries what its own script will agree with.
 """
 
 from __future__ import annotations
@@ -35,12 +40,12 @@ class ProofTuning:
 
 
 class ConvexFit(NamedTuple):
-    """A fitted linear model with a ridge penalty, and the rows it was fitted to, all as numbers."""
+    """A fitted linear model with a penalty, and the rows it was fitted to, all as numbers."""
 
     family: str  # of `LOSSES`, or softmax
     coef: Array  # (k, d)
     intercept: Array  # (k,)
-    lam: float  # λ > 0
+    lam: float  # λ >= 0
     X: Array  # (n, d)
     y: Array  # (n,) class numbers, or targets
     w: Array  # (n,) weights, those of the classes included
@@ -48,11 +53,17 @@ class ConvexFit(NamedTuple):
     theta: float | None = None  # of the negative binomial
     bias: float = 0.0  # the intercept is the penalised coefficient of a column of these; 0: it is not penalised
     unit: float = 1.0  # by which given weights were multiplied
+    lam1: float = 0.0  # λ₁ >= 0, above 0 where λ is 0
 
     @property
     def penalised(self) -> Array:
         """All numbers in the penalty, with penalised intercepts after the coefficients."""
         return np.append(self.coef.ravel(), self.intercept / self.bias if self.bias else ())
+
+    @property
+    def penalty(self) -> float:
+        """λ/2 |β|² + λ₁ |β|₁."""
+        return 0.5 * self.lam * float((self.penalised**2).sum()) + self.lam1 * float(np.abs(self.coef).sum())
 
     def slopes(self, sums: ConvexSums) -> Array:
         """The slopes of the loss in these."""
@@ -149,13 +160,19 @@ def find_witness(fit: ConvexFit, tuning: ProofTuning = ProofTuning()) -> ConvexF
     ridge = np.tile(np.append(np.full(d, fit.lam), pull if moves else 1e300), k)
     # The intercepts of a softmax have no common part: a ridge on it changes nothing else.
     ridge += np.tile(np.append(np.zeros(d), 1e-9 * fit.w.sum()), k) * (fit.family == "softmax")
+    side = np.sign(fit.coef) if fit.lam1 > 0 else np.ones((k, d))
     for _ in range(tuning.steps):
         here = measure(fit, fit.intercept)
-        slope = np.column_stack([here.g + fit.lam * fit.coef, here.off + pull * fit.intercept]).ravel()
+        pulled = here.g + fit.lam * fit.coef + fit.lam1 * side
+        slope = np.column_stack([pulled, here.off + pull * fit.intercept]).ravel()
         curved = _row_curvatures(fit)  # (n, k, k)
         H = np.einsum("nab,ni,nj->aibj", curved, Z, Z, optimize=True).reshape(len(slope), len(slope)) + np.diag(ridge)
-        step = np.linalg.solve(H, slope).reshape(k, d + 1)
+        free, step = np.flatnonzero(np.column_stack([side, np.ones(k)])), np.zeros((k, d + 1))
+        step.flat[free] = np.linalg.solve(H[np.ix_(free, free)], slope[free])
         fit = fit._replace(coef=fit.coef - step[:, :-1], intercept=fit.intercept - step[:, -1] * moves)
+        if fit.lam1 > 0:  # what would change its side is 0
+            side = np.where(fit.coef * side > 0, side, 0.0)
+            fit = fit._replace(coef=np.where(side != 0, fit.coef, 0.0))
         if np.abs(step).max() < 1e-10:
             break
     return fit
@@ -172,10 +189,12 @@ def _row_curvatures(fit: ConvexFit) -> Array:
     return fit.w[:, None, None] * (p[:, :, None] * np.eye(p.shape[1]) - p[:, :, None] * p[:, None, :])
 
 
-def lower_bound(fit: ConvexFit, best: ConvexSums) -> float:
-    """P(β, b*) - |g|² / 2λ."""
-    slope = fit.slopes(best) + fit.lam * fit.penalised
-    return best.loss + 0.5 * fit.lam * float((fit.penalised**2).sum()) - float((slope**2).sum()) / (2 * fit.lam)
+def lower_bound(fit: ConvexFit, best: ConvexSums, objective: float) -> float:
+    """What no parameters can be below, where some have this objective."""
+    g = fit.slopes(best)
+    over = np.maximum(np.abs(g) - fit.lam1, 0.0)
+    least = float((over**2).sum()) / (2 * fit.lam) if fit.lam > 0 else float(over.max()) * objective / fit.lam1
+    return best.loss - float(g @ fit.penalised) - least
 
 
 class FitSource(NamedTuple):
@@ -195,12 +214,13 @@ def page_proof(
     with np.errstate(all="ignore"):
         try:
             here = measure(fit, fit.intercept)
-            found = [(point, best_intercepts(point, tuning)) for point in (fit, find_witness(fit, tuning))]
-            witness, best = max(found, key=lambda pair: np.nan_to_num(lower_bound(*pair), nan=-np.inf))
+            near = find_witness(fit, tuning)
+            found = [(point, best_intercepts(point, tuning)) for point in ((fit,) if near is fit else (fit, near))]
+            objective = here.loss + fit.penalty
+            witness, best = max(found, key=lambda p: np.nan_to_num(lower_bound(p[0], p[1], objective), nan=-np.inf))
         except np.linalg.LinAlgError:
             return {"form": "none", "why": "numbers overflow"}
-    penalty = 0.5 * fit.lam * float((fit.penalised**2).sum())
-    objective, bound = here.loss + penalty, lower_bound(witness, best)
+    bound = lower_bound(witness, best, objective)
     size = max(certificate.scale, abs(certificate.objective))
     close, limit = tuning.agreement * size, certificate.limit
     holds = certificate.objective - bound <= limit
@@ -215,6 +235,7 @@ def page_proof(
         "family": fit.family,
         "theta": fit.theta,
         "lam": fit.lam,
+        "lam1": fit.lam1,
         "k": len(fit.coef),
         "free_intercept": fit.free_intercept,
         "bias": fit.bias,

@@ -163,8 +163,10 @@ function squared(values) {
   return values.reduce((total, value) => total + value * value, 0);
 }
 
-function boundOf(loss, g, beta, lam) {
-  return loss + 0.5 * lam * squared(beta) - squared(g.map((value, j) => value + lam * beta[j])) / (2 * lam);
+// What no parameters can be below, where some have this objective: `report/sealing/proof.py` says why.
+function boundOf(loss, g, beta, { lam, lam1 }, objective) {
+  const over = g.map((slope) => Math.max(0, Math.abs(slope) - lam1)), along = g.reduce((sum, slope, j) => sum + slope * beta[j], 0);
+  return loss - along - (lam > 0 ? squared(over) / (2 * lam) : over.reduce((a, b) => Math.max(a, b), 0) * objective / lam1);
 }
 
 function unpack(proof) {
@@ -191,11 +193,12 @@ function fingerprintOf(proof, data) {
 // column of `bias`es.
 function recompute(proof) {
   const own = (values, b) => (proof.bias ? Float64Array.of(...values, ...b.map((x) => x / proof.bias)) : values);
-  const lam = proof.lam, beta = numbersOf(proof.coef), witness = numbersOf(proof.witness);
-  const intercept = numbersOf(proof.intercept), paid = 0.5 * lam * squared(own(beta, intercept));
+  const beta = numbersOf(proof.coef), witness = numbersOf(proof.witness), intercept = numbersOf(proof.intercept);
+  const paid = 0.5 * proof.lam * squared(own(beta, intercept)) + proof.lam1 * beta.reduce((sum, x) => sum + Math.abs(x), 0);
   if (proof.form === "sums") {
-    const bound = boundOf(proof.best_loss, numbersOf(proof.slopes), own(witness, numbersOf(proof.witness_intercept)), lam);
-    return { objective: proof.loss + paid, bound, fingerprint: proof.fingerprint };
+    const objective = proof.loss + paid, point = own(witness, numbersOf(proof.witness_intercept));
+    const bound = boundOf(proof.best_loss, numbersOf(proof.slopes), point, proof, objective);
+    return { objective, bound, fingerprint: proof.fingerprint };
   }
   const data = unpack(proof);
   const objective = measure(data, beta, intercept).loss + paid;
@@ -206,7 +209,8 @@ function recompute(proof) {
     here = measure(data, witness, b);
   }
   const slopes = proof.bias ? Float64Array.of(...here.g, ...here.off.map((x) => x * proof.bias)) : here.g;
-  return { objective, bound: boundOf(here.loss, slopes, own(witness, b), lam), fingerprint: fingerprintOf(proof, data) };
+  const bound = boundOf(here.loss, slopes, own(witness, b), proof, objective);
+  return { objective, bound, fingerprint: fingerprintOf(proof, data) };
 }
 
 // What the page says, in the order of the document, without white space: words, and the places of what is drawn.

@@ -1,11 +1,13 @@
 """CSV files; `fit("t.csv")`, the command line and the bundled tables all read them here.
 
-The separator is the comma, unless the first line has none and has tabs, semicolons or bars instead. The first block
-of the file decides the type of each column. The words for a missing entry are those of Arrow's list.
+The separator is the comma, unless the first line has none and has tabs, semicolons or bars instead. Text is UTF-8, or
+UTF-16 where the first bytes (a byte order mark) say so. The first block of the file decides the type of each column.
+The words for a missing entry are those of Arrow's list.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -37,7 +39,7 @@ class CsvFile(Table):
         self.path = path
         self.header: list[str] = []
         with explain_read_errors(self.stamps, self._explain):
-            self.separator = _find_separator(path)
+            self.encoding, self.separator = _find_dialect(path)
         with self._open({}) as reader:
             try:
                 self.header = reader.schema.names
@@ -89,7 +91,7 @@ class CsvFile(Table):
             pa.csv.open_csv(
                 self.path,
                 # One thread is as fast, and its errors name the line.
-                pa.csv.ReadOptions(use_threads=False, block_size=block),
+                pa.csv.ReadOptions(use_threads=False, block_size=block, encoding=self.encoding),
                 pa.csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
                 pa.csv.ConvertOptions(
                     null_values=null_words(),
@@ -126,14 +128,20 @@ class CsvFile(Table):
         )
 
 
-def _find_separator(path: Path) -> str:
+def _find_dialect(path: Path) -> tuple[str, str]:
+    """The encoding and the separator of a file, by its first lines."""
+    # Decompresses by the ending of the file's name.
+    with pa.input_stream(path) as file:
+        head = file.read(64 * 1024)
+    encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf8"
+    return encoding, _find_separator(head.decode(encoding, "replace"))
+
+
+def _find_separator(head: str) -> str:
     """Return the comma, or where the first line has none the tab, semicolon or bar that is most frequent there.
 
     It has to be in the second line too: a single column may be called "P(a|b)".
     """
-    # Decompresses by the ending of the file's name.
-    with pa.input_stream(path) as file:
-        head = file.read(64 * 1024).decode("utf-8", "replace")
     lines: list[str] = [*head.splitlines(), "", ""]
     first, second = lines[:2]
     if "," in first:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -162,16 +162,6 @@ class JointSmoSolver(WorkingSetSolver[JointDualPoint, JointGap]):
         super().__init__(gram, limits, len(dual.y), tuning.working_set, rounds)
         self.dual, self.joint_tuning = dual, tuning
         self.violation_left = tuning.whole_violation if self.whole else tuning.round_violation
-        self.without_gain = 0  # rounds over all rows that gained nothing: rounding is all that is left
-
-    @property
-    def memory(self) -> tuple[Any, ...]:
-        return self.without_gain, *super().memory
-
-    @memory.setter
-    def memory(self, found: tuple[Any, ...]) -> None:
-        self.without_gain, *rest = found
-        WorkingSetSolver.memory.__set__(self, tuple(rest))
 
     @property
     def stalled(self) -> bool:

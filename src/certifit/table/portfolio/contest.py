@@ -1,8 +1,9 @@
 """Candidates scored on the same folds until the clock stops them: defaults of every kind first, then more settings.
 
 A kind of model is begun only where a small fit says that the time left is enough, and goes on from fold to fold while
-it is. Further settings of the best kinds are halved: all of them on the first fold, half of these on the second, half
-again on the rest (successive halving whose resource is folds, so that no score is computed twice).
+it is; the time of the fit to all rows is set aside. Further settings of the best kinds are halved: all of them on the
+first fold, half of these on the second, half again on the rest (successive halving whose resource is folds, so that
+no score is computed twice).
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from certifit.table.portfolio.metrics import TableMetric
 class ContestTuning:
     """How time is shared out."""
 
-    pilot_rows: tuple[int, int] = (500, 2_000)  # of two fits that say how long a fold will take
+    pilot_rows: tuple[int, ...] = (500, 2_000, 8_000)  # of fits that say how long a fold will take
+    hopeless: float = 4.0  # times the time left that a fold may seem to take before a larger fit is tried
     kinds_tuned: int = 2  # whose further settings are tried
     slack: float = 1.2  # seconds that a fold may take, in those of the folds before
+    streamed_slack: float = 4.0  # the same of the fit to all rows where every pass reads them from files
 
 
 @dataclass
@@ -49,6 +52,8 @@ class Trial:
     why: str = ""
     folds: int = 0
     seconds: float = 0.0
+    fit_seconds: float = 0.0  # of these
+    pilot: tuple[int, float] = (0, 0.0)  # rows and seconds of the largest fit that was tried before
     certificate: str = ""
     proved: bool = True
 
@@ -79,6 +84,8 @@ class Contest:
     confidence: float = 0.9
     tuning: ContestTuning = ContestTuning()
     trials: list[Trial] = field(default_factory=list)
+    whole_rows: int = 0  # of the table that the chosen model is fitted to
+    reserved: float = 0.0  # seconds for that fit, of the slowest candidate that may be chosen
 
     @property
     def scored(self) -> list[Trial]:
@@ -86,6 +93,10 @@ class Contest:
         order = [*KINDS]
         found = [trial for trial in self.trials if trial.fate == "scored" and trial.name in KINDS]
         return sorted(found, key=lambda trial: order.index(trial.name))
+
+    def left(self) -> float:
+        """Seconds that are left for comparing, below 0 where there are none."""
+        return self.clock.left() - self.reserved
 
     def run_baseline(self) -> None:
         """Score what knows the target's frequencies, or its mean, alone."""
@@ -100,7 +111,7 @@ class Contest:
         trial = self._begin(name, settings or {})
         why = suits(name, self.facts) or self._missing_answers(trial)
         if not why and self.scored:
-            why = NO_TIME if self.clock.left() <= 0 else self._too_long(trial)
+            why = NO_TIME if self.left() <= 0 else self._too_long(trial)
         if why:
             trial.end("skipped", why)
         else:
@@ -134,7 +145,7 @@ class Contest:
 
     def _first_fold(self, name: str, settings: Settings, seconds: float) -> Trial:
         trial = self._begin(name, settings)
-        if seconds * len(self.splits) > self.clock.left():
+        if seconds * len(self.splits) > self.left():
             trial.end("skipped", NO_TIME)
         else:
             self._go_on(trial, [0])
@@ -152,34 +163,51 @@ class Contest:
     def _too_long(self, trial: Trial) -> str:
         """Why a candidate is not begun, by what compiling and a small fit take; empty where there is time."""
         needed = KINDS[trial.name].compiling_seconds(self.facts.n_entries)
-        train, left = self.splits[0][0], self.clock.left()
-        if needed <= left < np.inf and len(train) > self.tuning.pilot_rows[1]:
+        train, whole = self.splits[0][0], self.reserved
+        if needed <= self.left() < np.inf and len(train) > self.tuning.pilot_rows[1]:
             try:
-                needed = len(self.splits) * self._fold_seconds(self._problem_of(trial), train)
+                fold = self._fold_seconds(trial, train)
             except (ValueError, ArithmeticError, MemoryError) as error:
                 return f"it cannot be fitted ({_first_line(error)})"
-        left = self.clock.left()
-        return f"about {needed:.0f} s needed, {max(left, 0):.0f} s left" if needed > max(left, 0) else ""
+            needed, whole = len(self.splits) * fold, max(whole, self._whole_seconds(trial, fold))
+        left = max(self.clock.left(), 0.0)
+        if needed + whole <= left:
+            return ""
+        further = f", and {whole:.0f} s for a fit to all rows" if whole >= 0.5 else ""
+        return f"about {needed:.0f} s needed{further}; {left:.0f} s are left"
 
-    def _fold_seconds(self, problem: AssessedProblem, train: Array) -> float:
-        """How long a fit to so many rows takes: a straight line through fits to few, after one that warms up."""
-        few, more = self.tuning.pilot_rows
-        order, taken = np.random.default_rng(self.facts.seed).permutation(train), []
-        for rows in (few, few, more):
-            began = time.monotonic()
-            with _quiet():
-                problem.fit(np.sort(order[:rows]))
-            taken.append(time.monotonic() - began)
-        slope = max(taken[2] - taken[1], 0.0) / (more - few)
-        return taken[2] + slope * (len(train) - more)
+    def _whole_seconds(self, trial: Trial, fold: float) -> float:
+        """How long the fit to all rows takes where one to a fold's takes so long: on a straight line, with slack."""
+        slack = self.tuning.streamed_slack if self.facts.streamed_rows else self.tuning.slack
+        (rows, seconds), n = trial.pilot, len(self.splits[0][0])
+        slope = max((fold - seconds) / (n - rows), 0.5 * fold / n)
+        return slack * (fold + slope * (max(self.whole_rows, len(self.problem.y)) - n))
+
+    def _fold_seconds(self, trial: Trial, train: Array) -> float:
+        """How long a fit to so many rows takes: on a straight line through fits to few and to more of them.
+
+        A fit that takes longer than the one before lets expect may have waited for a compiler, and is done again.
+        """
+        problem, order = self._problem_of(trial), np.random.default_rng(self.facts.seed).permutation(train)
+        before, taken, slope = 0, 0.0, 0.0
+        for rows in self.tuning.pilot_rows:
+            hopeless = slope * (len(train) - before) > self.tuning.hopeless * self.left()
+            if rows >= len(train) or hopeless:
+                break
+            seconds = _timed_fit(problem, order[:rows])
+            if before == 0 or seconds > self.tuning.slack * taken * rows / before:
+                seconds = min(seconds, _timed_fit(problem, order[:rows]))
+            slope = max(seconds - taken, 0.0) / (rows - before) if before else 0.0
+            before, taken = rows, seconds
+        trial.pilot = (before, taken)
+        return taken + slope * (len(train) - before)
 
     def _go_on(self, trial: Trial, folds: Sequence[int], must: bool = False) -> None:
-        """Score the next folds; after the last one of all the trial is scored."""
+        """Score the next folds; after the last one of all the trial is scored, if its fit to all rows has time."""
         for number in folds:
-            expected = self.tuning.slack * trial.seconds / trial.folds if trial.folds else 0.0
-            expected += KINDS[trial.name].compiling_seconds(self.facts.n_entries)
-            if not must and expected > self.clock.left():
-                trial.end("stopped", f"no time left after {trial.folds} of {len(self.splits)} folds")
+            why = "" if must else self._no_time(trial)
+            if why:
+                trial.end("stopped", why)
                 return
             self.tell(self, trial)
             try:
@@ -191,7 +219,24 @@ class Contest:
                 trial.end("failed", f"fold {number + 1}: {_first_line(error)}")
                 return
         if trial.folds == len(self.splits):
-            trial.end("scored")
+            why = "" if must else self._no_time(trial)
+            trial.end("stopped" if why else "scored", why)
+            if not why:
+                self.reserved = max(self.reserved, self._whole_seconds(trial, trial.fit_seconds / trial.folds))
+
+    def _no_time(self, trial: Trial) -> str:
+        """Why a trial cannot go on, by what its folds took so far; empty where it can."""
+        done, of = trial.folds, len(self.splits)
+        if not done:
+            waits = KINDS[trial.name].compiling_seconds(self.facts.n_entries) > self.left()
+            return f"no time left after 0 of {of} folds" if waits else ""
+        expected = self.tuning.slack * trial.seconds / done if done < of else 0.0
+        whole = self._whole_seconds(trial, trial.fit_seconds / done)
+        left = self.clock.left()
+        if expected + self.reserved > left:
+            return f"no time left after {done} of {of} folds"
+        late = f"its fit to all rows would take about {whole:.0f} s, {max(left, 0):.0f} s are left"
+        return late if expected + whole > left else ""
 
     def _problem_of(self, trial: Trial) -> AssessedProblem:
         return replace(self.problem, estimator=build(trial.name, trial.settings, self.facts))
@@ -200,6 +245,7 @@ class Contest:
         train, test = self.splits[number]
         began = time.monotonic()
         fitted = problem.fit(train)
+        trial.fit_seconds += time.monotonic() - began
         found = UnseenAnswers(test, len(train), problem.answers_of(fitted, test))
         rows = score_rows(ROW_METRICS[self.metric.of_rows], problem, found)
         if not np.isfinite(rows).all():
@@ -235,6 +281,14 @@ class Contest:
             trial.name, trial.words, trial.settings, trial.fate, trial.why, trial.folds, round(trial.seconds, 3),
             trial.certificate, proved, score, low, high,
         )  # fmt: skip
+
+
+def _timed_fit(problem: AssessedProblem, rows: Array) -> float:
+    """Seconds of a fit to some rows."""
+    began = time.monotonic()
+    with _quiet():
+        problem.fit(np.sort(rows))
+    return time.monotonic() - began
 
 
 def _quiet() -> warnings.catch_warnings[Any]:

@@ -97,6 +97,8 @@ def prepare(
         return _prepare_stream(X, roles, task, stream)
     table = as_table(X)
     _check_roles(table, roles)
+    if not {*table.column_names} - {roles.target, roles.weight, *roles.beside, *roles.drop}:
+        raise DataError(got="no column to learn from beside the target", wanted="at least one that varies")
     table = table.drop_columns(list(roles.drop))
     data = labelled_table(table, roles.target, roles.weight, task=task, **roles.reading)
     order = _row_order(data.table, roles)
@@ -167,6 +169,7 @@ def fit_prepared(
 ) -> tuple[TableModel, CrossValidation | str]:
     """The chosen model and its cross-validation; where rows are too few to compare, the linear one and why."""
     data = table.data
+    _check_target(data)
     why = "as asked" if settings.folds == 0 else why_not_compared(table.sample, settings)
     if not why:
         found = search(data, settings, table.order, tell, replay)
@@ -182,6 +185,20 @@ def fit_prepared(
         warnings.simplefilter("ignore", CertificateWarning)
         model.fit(data)
     return model, f"not cross-validated: {why}" if settings.folds else "not cross-validated, as asked"
+
+
+def _check_target(data: LabelledData) -> None:
+    """Refuse a target of which nothing can be learnt: the same in every row, or a class of its own in each."""
+    if data.choice.task == "regression":
+        low, _, high = data.spread
+        if low == high:
+            raise DataError(got=f"a target that is {low:g} in every row", wanted="a target that varies")
+    elif len(data.labels) == data.n_rows > 2:
+        raise DataError(
+            got=f"a target that is different in each of {data.n_rows:,} rows",
+            wanted="classes that come more than once",
+            fix="Name another column; one that only tells the rows apart cannot be predicted.",
+        )
 
 
 _OPTIONS = (
@@ -212,7 +229,7 @@ def fit(
     target : the name of the column to predict
     model : 'auto', or one kind alone: linear, least_squares, naive_bayes, linear_svm, additive, kernel_svm,
         forest, network or boosting; or several: 'linear, forest'
-    budget : seconds for comparing models, or '2m'; the fit to all rows comes after it
+    budget : seconds for comparing models and for fitting the chosen one to all rows, or '2m'
     seed : of folds and of models that draw
     replay : a model of `fit`, to be fitted again by its ledger: without a clock, and with the same bits
     **options : task ('classification' or 'regression'), metric (accuracy, log_loss, brier; r2, mae, deviance, the

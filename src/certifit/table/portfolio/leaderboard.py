@@ -57,9 +57,9 @@ def unscored_words(ledger: SearchLedger) -> list[str]:
     variants = [a for a in rest if a.settings]
     dropped = sum(a.fate == "dropped" for a in variants)
     if dropped:
-        found.append(f"{dropped} further settings dropped on the first folds")
+        found.append(f"{_settings_words(dropped)} dropped on the first folds")
     if len(variants) > dropped:
-        found.append(f"{len(variants) - dropped} further settings not tried for want of time")
+        found.append(f"{_settings_words(len(variants) - dropped)} not tried for want of time")
     return found
 
 
@@ -102,5 +102,10 @@ def _attempt_document(attempt: Attempt) -> dict[str, Any]:
     return found | {name: value for name, value in numbers.items() if math.isfinite(value)}
 
 
+def _settings_words(count: int) -> str:
+    return f"{count} further setting{'s' if count > 1 else ''}"
+
+
 def _number(value: float) -> str:
-    return f"{value:.4f}" if abs(value) < 100 else f"{value:,.4g}"
+    # A rounded -0 is 0.
+    return f"{round(value, 4) + 0.0:.4f}" if abs(value) < 100 else f"{value:,.4g}"

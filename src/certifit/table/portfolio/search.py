@@ -41,6 +41,7 @@ from certifit.table.portfolio.contest import Contest, Trial
 from certifit.table.portfolio.digest import fitted_digest
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import find_metric
+from certifit.table.streaming.row_sample import frequent
 from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_model import LabelledData, TableModel
 from certifit.table.text_values import date_formats
@@ -50,7 +51,7 @@ from certifit.table.text_values import date_formats
 class SearchSettings:
     """What a search was asked to do."""
 
-    budget: float = 20.0  # seconds for comparing models; the fit to all rows comes after it
+    budget: float = 20.0  # seconds for comparing models and for fitting the chosen one to all rows
     model: str = "auto"  # or one kind of model alone, or several with commas between them
     metric: str = "auto"
     folds: int = 5
@@ -136,10 +137,10 @@ def search(
     contest, notes = _make_contest(
         compared, settings, order.among(rows), Clock(None if replay else settings.budget), tell
     )
+    contest.whole_rows = data.n_rows
     if isinstance(data, StreamedTable):
         contest.facts = replace(contest.facts, streamed_rows=data.n_rows)
-    if len(compared.y) < data.n_rows:
-        notes = (*notes, f"models were compared on {len(compared.y):,} of {data.n_rows:,} rows, drawn at random")
+    notes += _drawn_notes(data, compared)
     _run(contest, settings, replay)
     trials = contest.scored
     scores = np.column_stack([contest.problem.weighed(t.scores[t.tested], t.tested) for t in trials])
@@ -150,6 +151,8 @@ def search(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is shown
         model.fit(data)
+    if winner.name == "least_squares" and settings.family == "auto" and "linear" in settings.kinds:
+        model.family_because_ = "it did better than a log link where both were compared"
     tested, metric = winner.tested, contest.metric
     answers = {method: values[tested] for method, values in winner.answers.items()}
     attempts = replay.attempts if replay else tuple(contest.attempt(trial) for trial in contest.trials)
@@ -163,7 +166,8 @@ def search(
         unseen_errors(compared.y[tested], contest.problem.classes, answers), fitted_digest(model),
         data.engine if isinstance(data, StreamedTable) else "",
     )  # fmt: skip
-    return FoundModel(model, assess_answers(compared, winner.answers, contest.splits, notes))
+    assessment = assess_answers(compared, winner.answers, contest.splits, notes)
+    return FoundModel(model, replace(assessment, rows=rows if len(rows) < len(in_memory(data).y) else None))
 
 
 def check_names(settings: SearchSettings) -> None:
@@ -185,12 +189,32 @@ def _compared_rows(whole: LabelledData, settings: SearchSettings) -> tuple[Label
     rows = np.arange(len(data.y))
     if len(rows) > settings.most_rows:
         rows = np.sort(np.random.default_rng(settings.seed).permutation(rows)[: settings.most_rows])
+        if data.choice.task == "classification":
+            rows = rows[frequent(data.y[rows])]
         table = table.take(rows)
     w = None if data.w is None else data.w[rows]
     categorical = tuple(name for name in data.categorical if name in table.column_names)
     dates = tuple(word for word in data.dates if date_formats([word]).keys() & {*table.column_names})
     part = replace(data, table=table, y=data.y[rows], w=w, keep=keep, categorical=categorical, dates=dates)
     return part, rows
+
+
+def _drawn_notes(whole: LabelledData, compared: LabelledTable) -> tuple[str, ...]:
+    """What to know where models are compared on rows drawn from the table."""
+    if len(compared.y) == whole.n_rows:
+        return ()
+    notes = (f"models were compared on {len(compared.y):,} of {whole.n_rows:,} rows, drawn at random",)
+    if whole.choice.task == "regression":
+        return notes
+    labels, counts = whole.label_counts
+    gone = ~np.isin(labels, np.unique(compared.y))
+    if not gone.any():
+        return notes
+    pairs = [*zip(labels[gone].tolist(), counts[gone].tolist(), strict=True)]
+    listed = ", ".join(f"{str(label)!r} ({count:,})" for label, count in pairs[:5])
+    more = f" and {len(pairs) - 5:,} more" if len(pairs) > 5 else ""
+    words = "have too few rows among those drawn, and no part in the scores; the chosen model is fitted to them too"
+    return (*notes, f"classes {listed}{more} {words}")
 
 
 def _make_contest(

@@ -55,3 +55,14 @@ class RowSample:
         """The rows that were drawn, in their order, and their numbers."""
         self._settle()
         return self.tables[0].combine_chunks(), self.numbers[0]
+
+
+def frequent(labels: Array, fewest: int = 5) -> Array:
+    """(n,) whether the class of a row has at least so many rows; all of them where fewer than two classes have.
+
+    >>> frequent(np.array(["a", "a", "b", "c", "c"]), 2)
+    array([ True,  True, False,  True,  True])
+    """
+    classes, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    many = counts >= fewest
+    return many[code] if many.sum() >= min(2, len(classes)) else np.ones(len(labels), dtype=bool)

@@ -28,6 +28,7 @@ from certifit.table.learning.target_findings import read_amounts
 from certifit.table.reading import refuse_repeated
 from certifit.table.streaming.learning_pass import LabelledBlock, LearningPass, StreamPlan, learn
 from certifit.table.streaming.memory import is_large
+from certifit.table.streaming.row_sample import frequent
 from certifit.table.targets import FamilyChoice, TaskChoice, is_number, label_values
 from certifit.table.text_values import read_text, with_holes
 
@@ -127,12 +128,8 @@ class StreamedTable:
             values = read_text(with_holes(table[name].cast(pa.string())), reading)
             table = table.set_column(table.column_names.index(name), name, values)
         if self.choice.task == "classification":
-            labels, code, counts = np.unique(
-                label_values(table[self.target]), return_inverse=True, return_counts=True
-            )
-            often = counts[code] >= self.plan.fewest_of_class
-            if (counts >= self.plan.fewest_of_class).sum() >= min(2, len(labels)):
-                table, numbers = table.filter(often), numbers[often]
+            often = frequent(label_values(table[self.target]), self.plan.fewest_of_class)
+            table, numbers = table.filter(often), numbers[often]
         return table, numbers
 
     @property
