@@ -60,6 +60,14 @@ def block_tuning(tuning: BlockTuning) -> Iterator[None]:
         _tuning = before
 
 
+def row_major(values: Array, dtype: Any = None) -> Array:
+    """Return an array in row-major order, at an address that suits its numbers.
+
+    What a Dask worker received over a network may lie anywhere, and NumPy adds such numbers in another order.
+    """
+    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+
+
 def block_rows(row_entries: float) -> int:
     """Return how many rows with this many entries make a block: a power of two.
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from scipy import sparse
 
-from certifit.rows.block import Array, Block, Matrix, block_rows, sparse_block_rows
+from certifit.rows.block import Array, Block, Matrix, block_rows, row_major, sparse_block_rows
 from certifit.rows.kept_passes import kept
 from certifit.rows.sums import S
 from certifit.rows.threads import parallel_map, parallel_sum
@@ -96,11 +96,11 @@ class ArrayRows(Rows):
     def __init__(self, X: Matrix, y: Array | None = None, w: Array | None = None, names: Array | None = None) -> None:
         self.in_memory = not isinstance(X, np.memmap)
         # Converted once instead of in every pass; a memory map stays on disk.
-        self.X = np.ascontiguousarray(X) if self.in_memory and not sparse.issparse(X) else X
+        self.X = row_major(X) if self.in_memory and not sparse.issparse(X) else X
         self.n_rows, self.n_features = X.shape
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self.y = y
-        self.w = np.ones(self.n_rows) if w is None else np.asarray(w, dtype=np.float64)
+        self.w = np.ones(self.n_rows) if w is None else row_major(w, np.float64)
         self.names = names
         if sparse.issparse(X):
             self.block_rows = sparse_block_rows(X.nnz / max(1, self.n_rows), self.n_features)
@@ -120,7 +120,7 @@ class ArrayRows(Rows):
 
     def _part(self, rows: slice) -> Matrix:
         if not sparse.issparse(self.X):
-            return np.ascontiguousarray(self.X[rows], dtype=self.dtype)
+            return row_major(self.X[rows], self.dtype)
         # Cut once instead of in every pass.
         if rows.start not in self._parts:
             self._parts[rows.start] = _csr_rows(self.X, rows)

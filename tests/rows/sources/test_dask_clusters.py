@@ -51,7 +51,7 @@ def die_once(mark, centre, block):
 def test_a_lost_worker_does_not_change_the_bits(tmp_path, in_memory):
     from distributed import Client, LocalCluster
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with (
         dask.config.set({"distributed.worker.daemon": False, "logging.distributed": "critical"}),
         LocalCluster(**options, silence_logs=50) as cluster,
@@ -79,7 +79,7 @@ def test_a_fit_inside_the_only_worker_does_not_wait_for_itself():
 
     table = pd.DataFrame(X - CENTRE, columns=[f"x{j}" for j in range(D)])
     table["t"] = (table["x0"] > 0).astype(int)
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with dask.config.set({"distributed.comm.timeouts.connect": "60s"}), Client(**options, silence_logs=50) as client:
         inside = client.submit(fit_there, dd.from_pandas(table, npartitions=50)).result(timeout=120)
     np.testing.assert_array_equal(inside, LogisticRegression().fit(table.drop(columns="t"), table["t"]).coef_)

@@ -6,6 +6,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask.delayed import delayed
 
 from certifit import LogisticRegression
 from certifit.exceptions import DataError
@@ -39,6 +40,23 @@ def test_small_partitions_are_joined_to_blocks(chunk, plain):
     assert len(rows.parts) == -(-len(X) // BLOCK)
     assert bits(rows.sum(partial_scatter)) == bits(plain.sum(partial_scatter))
     assert [block.start for block in rows] == [block.start for block in plain]
+
+
+def displaced(values):
+    """The same numbers at an odd address, as what came over a network may be."""
+    room = np.empty(values.nbytes + 2, np.uint8)[2:]
+    room[:] = np.frombuffer(values.tobytes(), np.uint8)
+    return room.view(values.dtype).reshape(values.shape)
+
+
+def test_addresses_do_not_change_the_bits(plain):
+    moved, wanted = displaced(X), bits(plain.sum(partial_scatter))
+    assert not moved.flags.aligned
+    assert all(block.X.flags.aligned for block in ArrayRows(moved))
+    assert bits(ArrayRows(moved).sum(partial_scatter)) == wanted
+    chunks = [delayed(displaced)(X[a : a + 2 * BLOCK]) for a in range(0, len(X), 2 * BLOCK)]
+    there = [da.from_delayed(chunk, (np.nan, D), X.dtype) for chunk in chunks]
+    assert bits(as_rows(da.concatenate(there)).sum(partial_scatter)) == wanted
 
 
 def test_two_thousand_partitions_are_few_tasks():

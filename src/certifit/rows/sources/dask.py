@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from certifit.exceptions import DataError, SourceChangedError
-from certifit.rows.block import Array, Block, block_rows
+from certifit.rows.block import Array, Block, block_rows, row_major
 from certifit.rows.checks import (
     TableTerms,
     check_block,
@@ -171,20 +171,18 @@ def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: i
         X = X[list(layout.columns.features)]
         _refuse_other_types(X, start)
     y, w = _vector(y, rows, "y"), _vector(w, rows, "sample_weight")
-    w = np.ones(rows) if w is None else w.astype(np.float64)
+    w = np.ones(rows) if w is None else row_major(w, np.float64)
     for first in range(0, rows, layout.block_rows):
         here = slice(first, first + layout.block_rows)
         values = X[here] if layout.columns is None else X.iloc[here].to_numpy(dtype=layout.dtype, na_value=np.nan)
-        block = Block(
-            np.ascontiguousarray(values, dtype=layout.dtype), None if y is None else y[here], w[here], start + first
-        )
+        block = Block(row_major(values, layout.dtype), None if y is None else y[here], w[here], start + first)
         check_block(block, layout.terms, layout.names, targets)
         yield relabelled(block, layout.relabels)
 
 
 def _refuse_other_types(X: Any, start: int) -> None:
     """Refuse a partition whose columns are not the numbers that the collection says they are."""
-    odd = {str(name): kind for name, kind in X.dtypes.items() if not is_number(kind)}
+    odd = {name: kind for name, kind in X.dtypes.items() if not is_number(kind) and X[name].notna().any()}
     if odd:
         name, kind = next(iter(odd.items()))
         raise DataError(
@@ -202,7 +200,7 @@ def _vector(values: Any, rows: int, role: str) -> Array | None:
     if len(values) != rows:
         refuse_length(role, len(values), rows)
     if isinstance(values, np.ndarray):
-        return values
+        return row_major(values)
     if values.ndim == 2:
         return stack_columns([np.asarray(_vector(column, rows, role)) for _, column in values.items()])
     plain = is_numeric_dtype(values.dtype) and not values.hasnans
