@@ -59,7 +59,7 @@ def models(X: Any, y: Any) -> dict[str, Callable[[], Any]]:
     return {
         "PCA": lambda: certifit.PCA(3).fit(X).components_,
         "LogisticRegression": lambda: certifit.LogisticRegression().fit(X, y).coef_,
-        "KMeans": lambda: certifit.KMeans(8, random_state=0, max_iter=10, tol=0.01).fit(X).cluster_centers_,
+        "KMeans": lambda: certifit.KMeans(3, random_state=0, max_iter=3, tol=0.1).fit(X).cluster_centers_,
     }
 
 
@@ -147,10 +147,10 @@ def main() -> None:
                     told = f"{wall:.3f} s, of client and scheduler {processor:.3f} s"
                     print(f"  a pass over {partitions} partitions of one row: {told}", flush=True)
                 record["fits"] += fits_on_workers(Path(name), workers, asked.held, asked.best_of, plain[workers])
-    if asked.write:
-        record["machine"] = machine()
-        (RESULTS / "scaling_out.json").write_text(json.dumps(record, indent=1) + "\n")
-        write_page(json.loads((RESULTS / "scaling_rows.json").read_text()))
+            if asked.write:
+                record["machine"] = machine()
+                (RESULTS / "scaling_out.json").write_text(json.dumps(record, indent=1) + "\n")
+                write_page(json.loads((RESULTS / "scaling_rows.json").read_text()))
 
 
 def fits_on_workers(

@@ -108,6 +108,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="NAME")
     parser.add_argument("--seconds", type=float, default=20.0, metavar="S", help="of processor time for one fit")
     parser.add_argument("--minutes", type=float, default=1e9, metavar="M", help="in all")
+    parser.add_argument("--missing", action="store_true", help="only those that are not on record")
     parser.add_argument("--scratch", metavar="DIR")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
@@ -115,7 +116,8 @@ def main() -> None:
     context, end = multiprocessing.get_context("fork"), time.monotonic() + 60 * asked.minutes
     for entry in streaming():
         name = entry.cls.__name__
-        if (asked.only and name not in asked.only) or time.monotonic() > end:
+        there = asked.missing and name in record["fits"]
+        if there or (asked.only and name not in asked.only) or time.monotonic() > end:
             continue
         receiver, sender = context.Pipe(duplex=False)
         with tempfile.TemporaryDirectory(dir=asked.scratch) as folder, warnings.catch_warnings():

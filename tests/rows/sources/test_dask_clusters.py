@@ -7,8 +7,11 @@ from functools import partial
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 
+from certifit import LogisticRegression
 from certifit.rows import as_rows, encode_labels
 from tests.rows.sources.one_table import BLOCK, CENTRE, COUNT, KIND, KINDS, D, X, bits, row_sums, scatter
 
@@ -65,3 +68,18 @@ def test_a_lost_worker_does_not_change_the_bits(tmp_path, in_memory):
         found = rows.sum(trace)
         assert found.order == in_memory.sum(trace).order
         assert os.getpid() not in found.places  # partial sums meet on the workers
+
+
+def fit_there(frame):
+    return LogisticRegression().fit(frame, "t").coef_
+
+
+def test_a_fit_inside_the_only_worker_does_not_wait_for_itself():
+    from distributed import Client
+
+    table = pd.DataFrame(X - CENTRE, columns=[f"x{j}" for j in range(D)])
+    table["t"] = (table["x0"] > 0).astype(int)
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with dask.config.set({"distributed.comm.timeouts.connect": "60s"}), Client(**options, silence_logs=50) as client:
+        inside = client.submit(fit_there, dd.from_pandas(table, npartitions=3)).result(timeout=120)
+    np.testing.assert_array_equal(inside, LogisticRegression().fit(table.drop(columns="t"), table["t"]).coef_)

@@ -187,8 +187,9 @@ def free_bytes() -> float:
     if client is None:
         return available_bytes()
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    used = (worker.get("metrics", {}).get("memory", 0) for worker in workers)
-    return float(sum(max(worker["memory_limit"] - some, 0) for worker, some in zip(workers, used, strict=True)))
+    # a worker without a limit has what there is here, in the likely case that machines are alike
+    left = ((worker["memory_limit"] or available_bytes()) - worker["metrics"].get("memory", 0) for worker in workers)
+    return float(sum(max(some, 0) for some in left))
 
 
 def _has_work(task: Any) -> bool:
