@@ -112,8 +112,10 @@ def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: G
     """By the last pass where that proves it, else by the checker; an error where there is no solution."""
     rows = problem.rows
     if problem.proved and best.status == "converged":
-        wide = isinstance(problem, WorkingSetSquares)
-        proof = problem.certificate(best, tol) if wide else _proved_by_the_loop(problem, best, fitted, claim, tol)
+        if isinstance(problem, WorkingSetSquares):
+            proof = problem.certificate(best, tol)
+        else:
+            proof = _proved_by_the_loop(problem, best, fitted, claim, tol)
         if proof is not None and proof.holds:
             return proof
     shortest = problem.coordinates.shortest is not None
