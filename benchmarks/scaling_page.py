@@ -64,12 +64,18 @@ def _clusters(path: Path) -> str:
     held = "held by the workers" if found["held"] else "read in the first pass"
     rows = f"{found['rows']:,} rows and {found['columns']} columns in 32 partitions, {held}"
     m = found["machine"]
-    return (
-        f"\n## Dask workers\n\n`python -m benchmarks.scaling_out --write`: {rows}, on local workers of one thread "
-        f"each, beside the same fit of an array with as many threads; seconds of the clock. What the client receives "
-        f"is the total of each pass.\n\n{table}\n\n{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, load "
-        f"{m['load_average']:.1f}.\n"
-    )
+    return f"""
+## Dask workers
+
+`python -m benchmarks.scaling_out --write`: {rows}, on local workers of one thread each, beside the same fit of an
+array with as many threads; seconds of the clock. What the client receives is the total of each pass. Bits are those
+of memory where partitions hold 2^k blocks of rows; others agree to 1e-10. Frames are turned into rows of numbers in
+every pass, which narrow tables pay for.
+
+{table}
+
+{m["date"][:10]}; {m["cpu"]}, {m["cores"]} cores, load {m["load_average"]:.1f}.
+"""
 
 
 def _at(fits: Mapping[str, Any], rows: int, what: str, width: int = 4) -> float | None:

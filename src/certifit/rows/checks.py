@@ -49,7 +49,15 @@ def check_block(block: Block, terms: TableTerms, names: Array | None, targets: S
         if terms.target == "classes":
             _check_one_kind(block.y)
             if block.y.dtype.kind == "f":
-                check_classification_targets(block.y)
+                check_classes(block.y)
+
+
+def check_classes(y: Array) -> None:
+    """Refuse targets that are amounts, with scikit-learn's words as well: filters of errors look for them."""
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise DataError(got=f"targets such as {y.flat[0]!s:.40}", wanted="classes", fix=str(error)) from error
 
 
 def _check_labels(y: Array, names: Sequence[str], start: int = 0, fix: str = "") -> None:
@@ -108,7 +116,7 @@ def check_target(y: Any, n_rows: int, terms: TableTerms) -> Array | None:
     _check_labels(y, names)
     if terms.target == "classes" and not _are_plain_classes(y):
         _check_one_kind(y)
-        check_classification_targets(y)
+        check_classes(y)
     return y
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from certifit.exceptions import DataError
 from certifit.rows.block import Array, Block
+from certifit.rows.checks import check_classes
 from certifit.rows.rows import Rows
 
 
@@ -55,7 +55,7 @@ def encode_labels(rows: Rows, classes: Array | None = None, fewest: int = 2) -> 
     found = rows.sum(_count_classes)
     if found.labels.dtype.kind not in "biu":
         # Each twice: scikit-learn takes labels that occur once for numbers, and warns of them.
-        check_classification_targets(np.repeat(found.labels, 2))
+        check_classes(np.repeat(found.labels, 2))
     labels, weight = found.labels[found.weight > 0], found.weight[found.weight > 0]
     if classes is not None:
         unknown = np.setdiff1d(labels, classes)
@@ -126,7 +126,7 @@ def encode_label_columns(rows: Rows, classes: list[Array] | None = None) -> Labe
         raise DataError(got=f"y with {len(labels)} columns", wanted=f"the {len(known)} that the model was fitted on")
     weight = []
     for mine, column, one in zip(known, labels, found, strict=True):
-        check_classification_targets(np.repeat(one.labels, 2))
+        check_classes(np.repeat(one.labels, 2))
         unknown = np.setdiff1d(column, mine)
         if len(unknown):
             raise DataError(

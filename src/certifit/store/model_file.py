@@ -123,10 +123,16 @@ def load(path: str | os.PathLike[str]) -> Any:
             return ModelReader(archive).decode(document["model"])
     except UNREADABLE as error:
         raise DataError(
-            got=f"{os.fspath(path)!r}, whose content this version of certifit cannot read ({error})",
+            got=f"{os.fspath(path)!r}, whose content this version of certifit cannot read ({shortened(error)})",
             wanted="a file written by certifit.save",
             fix="Use the version of certifit that wrote it, or fit again.",
         ) from error
+
+
+def shortened(error: BaseException, most: int = 200) -> str:
+    """What an error says, cut short: a file from a stranger may put anything there."""
+    told = str(error)
+    return told if len(told) <= most else f"{told[:most]} …"
 
 
 def _refuse_bombs(archive: zipfile.ZipFile, size: int, limits: UnpackingLimits = UnpackingLimits()) -> None:

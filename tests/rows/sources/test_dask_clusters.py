@@ -81,5 +81,5 @@ def test_a_fit_inside_the_only_worker_does_not_wait_for_itself():
     table["t"] = (table["x0"] > 0).astype(int)
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with dask.config.set({"distributed.comm.timeouts.connect": "60s"}), Client(**options, silence_logs=50) as client:
-        inside = client.submit(fit_there, dd.from_pandas(table, npartitions=3)).result(timeout=120)
+        inside = client.submit(fit_there, dd.from_pandas(table, npartitions=50)).result(timeout=120)
     np.testing.assert_array_equal(inside, LogisticRegression().fit(table.drop(columns="t"), table["t"]).coef_)

@@ -69,7 +69,7 @@ class DaskRows(Rows):
         self.names, self.dtype = layout.names, layout.dtype
         row_bytes = (n_features + 2) * layout.dtype.itemsize
         joined = joined_partitions(parts, layout.block_rows, row_bytes)
-        self.store = PartitionStore(joined, row_bytes, layout.passes_before)
+        self.store = PartitionStore(joined, row_bytes, layout.passes_before, joined is not parts)
 
     @property
     def parts(self) -> list[DaskPartition]:

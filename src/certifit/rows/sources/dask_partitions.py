@@ -48,8 +48,9 @@ class PartitionStore:
 
     tuning: ClassVar[PartitionTuning] = PartitionTuning()
 
-    def __init__(self, parts: list[DaskPartition], row_bytes: float, passes: int = 0) -> None:
+    def __init__(self, parts: list[DaskPartition], row_bytes: float, passes: int, joined: bool) -> None:
         self.parts, self.bytes = parts, row_bytes * sum(part.rows for part in parts)
+        self.joined = joined  # of smaller ones, which would be done again in every pass
         self.passes = passes  # begun so far; counting the rows of partitions is one
 
     def begin_pass(self) -> list[DaskPartition]:
@@ -65,7 +66,8 @@ class PartitionStore:
 
     def _hold(self) -> None:
         lazy = [value for part in self.parts for value in part[:3] if hasattr(value, "__dask_graph__")]
-        if not lazy or not _has_work(lazy[0]) or self.bytes > self.tuning.held_share * free_bytes():
+        work = self.joined or (lazy and _has_work(lazy[0]))
+        if not lazy or not work or self.bytes > self.tuning.held_share * free_bytes():
             return
         held = iter(keep_on_workers(lazy))
         for k, part in enumerate(self.parts):
@@ -196,5 +198,5 @@ def _has_work(task: Any) -> bool:
     """Whether a collection has to be computed: it is neither held by workers nor data of this process."""
     nodes = list(dict(task.__dask_graph__()).values())
     if current_client() is not None:
-        return not all(type(node).__name__ == "Future" for node in nodes)
+        return not any(type(node).__name__ == "Future" for node in nodes)  # their owner has them held
     return any(callable(getattr(node, "func", None)) or (type(node) is tuple and callable(node[0])) for node in nodes)
