@@ -154,8 +154,15 @@ def audit(
         bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
     ] = False,
     stream: Stream = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    form: Annotated[
+        bool | None,
+        typer.Option(
+            "--json/--quiet",
+            " /-q",
+            help="Print one JSON object instead of text; or errors only.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Check a saved model's certificate again.
 
@@ -166,7 +173,7 @@ def audit(
     from certifit.cli.files import TableFiles
 
     settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle, stream)
-    if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
+    if not run_audit(model, TableFiles(tuple(table)), _screen(form is False, form is True), settings):
         raise typer.Exit(NOT_PROVED)
 
 
