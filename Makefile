@@ -49,7 +49,7 @@ code: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/python tools/stubs.py --check
 
-# tests/migration holds docs/differences.md against the classes.
+# tests/migration holds docs/start/differences.md against the classes.
 pages: $(VENV)/.installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/ledger.py --check
 

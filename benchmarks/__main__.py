@@ -41,11 +41,13 @@ from benchmarks.networks import networks_mnist, networks_quality
 from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.ppca import ppca_missing
+from benchmarks.predict import predict
 from benchmarks.reporting import DOCS, RESULTS, Report, plain, say, summary, write
 from benchmarks.robust_pca import robust_pca
 from benchmarks.small_tables import small_tables
 from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
 from benchmarks.tree import best_tree, tree_tall
+from benchmarks.wide_sparse import wide_sparse
 
 QUICK = 20  # --quick divides sizes by this
 
@@ -90,10 +92,12 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "poisson_errors": ("Poisson regression with standard errors", partial(contest, poisson_errors)),
     "logistic_errors": ("logistic regression with standard errors", partial(contest, logistic_errors)),
     "elastic_path": ("logistic regression along a path of penalties", partial(contest, elastic_path)),
+    "wide_sparse": ("L1 penalties on wide sparse rows", partial(contest, wide_sparse)),
     "adaboost_stumps": ("AdaBoost with stumps", partial(contest, adaboost_stumps)),
     "additive_classes": ("an additive model of two classes", partial(contest, additive_classes)),
     "ppca_missing": ("what missing entries cost probabilistic PCA", ppca_missing),
     "small_tables": ("fits and answers of small tables", small_tables),
+    "predict": ("answers for many rows", predict),
     "import_time": ("what a user waits for first", import_time),
     "cold_start": ("first fits of every estimator with nothing compiled", cold_start),
     "boosting_memory": ("histogram boosting larger than memory", boosting_memory),

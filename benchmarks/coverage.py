@@ -1,7 +1,7 @@
 """How often intervals hold the truth: simulated tables whose truth is known, and real ones that are split often.
 
     python -m benchmarks.coverage [--repetitions 200] [METHOD ...]    # measure, keep in results/coverage.json
-    python -m benchmarks.coverage --write                             # write docs/coverage.md
+    python -m benchmarks.coverage --write                             # write docs/evidence/coverage.md
 
 The truth is the score on new rows of the model fitted to all rows (of a holdout: of the model that was tested).
 Intervals claim 90 %. Of a real table rows are drawn with replacement, and all of its rows are the new ones.
@@ -30,7 +30,7 @@ from benchmarks.reporting import RESULTS, Table
 from certifit.model_selection import ConformalClassifier, ConformalRegressor, assess, choose_setting
 
 KEPT = RESULTS / "coverage.json"
-PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "coverage.md"
 METHODS: dict[str, dict[str, Any]] = {
     "holdout": {},
     "subsampling": {},

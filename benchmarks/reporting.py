@@ -18,7 +18,7 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 RESULTS = Path(__file__).parent / "results"
-DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+DOCS = Path(__file__).parents[1] / "docs" / "evidence" / "benchmarks.md"
 README = Path(__file__).parents[1] / "README.md"
 ALWAYS = ("certifit", "numpy", "scipy", "numba", "scikit-learn")  # versions reported with every benchmark
 

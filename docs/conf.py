@@ -31,6 +31,9 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"
+# Pages with a table of contents beside them; the atlas has wide lines of code instead.
+FOLDERS = ("start", "guides", "tables", "examples", "evidence", "inside", "decisions", "_generated/reference")
+WITH_CONTENTS = [f"{folder}/**" for folder in FOLDERS]
 html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
@@ -39,12 +42,12 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": [],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {pages: ["page-toc"] for pages in WITH_CONTENTS},
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # The first pages have no siblings to list beside them.
-html_sidebars = {"index": [], "what_was_tried": []}
+html_sidebars = {"index": [], "evidence/what_was_tried": [], "evidence/faults": [], "evidence/scaling": []}
 python_maximum_signature_line_length = 90
 pygments_style = "default"
 
@@ -58,7 +61,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "capture_repr": ("_repr_html_",),
-    "min_reported_time": 3,
+    "min_reported_time": 600,
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,

@@ -11,6 +11,7 @@ from contextlib import ExitStack, nullcontext
 for _library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
@@ -25,6 +26,12 @@ settings.load_profile("certifit")
 
 # Pictures need no display.
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True)
+def random_state_none_is_the_same_in_every_run():
+    """`random_state=None` draws from NumPy's global generator, as in scikit-learn."""
+    np.random.seed(0)  # noqa: NPY002
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Write docs/differences.md: where certifit's classes differ from scikit-learn's of the same name, and why.
+"""Write docs/start/differences.md: where certifit's classes differ from scikit-learn's of the same name, and why.
 
 python tools/differences.py            # writes the page
 python tools/differences.py --check    # fails where the page is not what it would write
@@ -14,7 +14,7 @@ from certifit.migration.counterparts import Counterpart
 from certifit.migration.differences import Difference, all_differences
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "differences.md"
+PAGE = ROOT / "docs" / "start" / "differences.md"
 HEAD = """# Differences from scikit-learn
 
 `python tools/differences.py` writes this page. Change `from sklearn.cluster import KMeans` to
@@ -104,6 +104,6 @@ def page() -> str:
 if __name__ == "__main__":
     text = page()
     if "--check" in sys.argv and (not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text):
-        sys.exit("docs/differences.md is not current: run python tools/differences.py")
+        sys.exit("docs/start/differences.md is not current: run python tools/differences.py")
     if "--check" not in sys.argv:
         PAGE.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write docs/attributes.md: for every fitted attribute of every estimator, whether an audit looks at it.
+"""Write docs/evidence/attributes.md: for every fitted attribute of every estimator, whether an audit looks at it.
 
     python tools/ledger.py            # writes the page
     python tools/ledger.py --check    # fails where the page is not what it would write
@@ -23,7 +23,7 @@ import certifit
 from certifit.registry import ESTIMATORS
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "attributes.md"
+PAGE = ROOT / "docs" / "evidence" / "attributes.md"
 HEAD = """# Fitted attributes and who watches them
 
 `python tools/ledger.py` writes this page. When a model is audited, every fitted attribute is one of three things:
@@ -76,6 +76,6 @@ def page() -> str:
 if __name__ == "__main__":
     text = page()
     if "--check" in sys.argv and PAGE.read_text(encoding="utf-8") != text:
-        sys.exit("docs/attributes.md is not current: run python tools/ledger.py")
+        sys.exit("docs/evidence/attributes.md is not current: run python tools/ledger.py")
     if "--check" not in sys.argv:
         PAGE.write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
 """Plant faults in solvers, files and tables, and write down what certificates and audits say of them.
 
-    python tools/planted_faults.py            # writes docs/planted_faults.md
+    python tools/planted_faults.py            # writes docs/evidence/planted_faults.md
 
 Sums over rows go through one place, `Rows`. While a model is fitted, those that a solver asks for are spoilt there,
 as a broken BLAS, a broken loop or a loose summation would; sums of checkers are left alone. The audit comes
@@ -28,7 +28,7 @@ from certifit.core import Certificate
 from certifit.rows.rows import Rows
 from certifit.svm.kernel.gram import RadialGram
 
-PAGE = Path(__file__).parents[1] / "docs" / "planted_faults.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "planted_faults.md"
 SOUND = ("certifit.checkers", "certifit.rows")  # what asks for sums that stay right
 
 

@@ -9,6 +9,7 @@ source distribution is, too, which must hold what `make test` and `make docs` ne
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -71,12 +72,17 @@ def look_at(wheel: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pythons", nargs="+", default=["python3.11", "python3.12", "python3.13"])
-    pythons = [name for name in parser.parse_args().pythons if _works(name)]
+    pythons = [found for name in parser.parse_args().pythons if (found := _find(name))]
+    if not pythons:
+        sys.exit("no Python to try: name one by --pythons")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel, source = build(environment(pythons[0], folder / "build"), folder / "dist")
         look_at(wheel)
-        print(f"{wheel.name} {wheel.stat().st_size / 1e6:.1f} MB, {source.name} {source.stat().st_size / 1e6:.1f} MB")
+        print(
+            f"{wheel.name} {wheel.stat().st_size / 1e6:.1f} MB, {source.name} {source.stat().st_size / 1e6:.1f} MB",
+            flush=True,
+        )
         for number, (python, what) in enumerate([*((python, wheel) for python in pythons), (pythons[0], source)]):
             fresh = environment(python, folder / f"fresh-{number}")
             run(fresh, *PIP, what)
@@ -85,13 +91,17 @@ def main() -> None:
             shutil.rmtree(folder / f"fresh-{number}")
 
 
-def _works(python: str) -> bool:
-    try:
-        subprocess.run([python, "--version"], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        print(f"{python} is not at hand")
-        return False
-    return True
+def _find(python: str) -> str | None:
+    """A Python that runs: by its name, or where pyenv keeps it, whose shims refuse versions that are not chosen."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    for candidate in (python, *sorted(root.glob(f"versions/*/bin/{python}"), reverse=True)):
+        try:
+            subprocess.run([candidate, "--version"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return str(candidate)
+    print(f"{python} is not at hand", flush=True)
+    return None
 
 
 if __name__ == "__main__":

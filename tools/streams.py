@@ -1,4 +1,4 @@
-"""Write docs/streams.md: which estimators fit, answer and audit a file without holding its rows.
+"""Write docs/tables/streams.md: which estimators fit, answer and audit a file without holding its rows.
 
     python tools/streams.py            # writes the page
     python tools/streams.py KMeans     # prints the lines of some estimators
@@ -32,7 +32,7 @@ from certifit.rows.rows import Rows
 from certifit.rows.sources.streamed import FileRows
 from tests.common.catalogue import ONCE, Entry
 
-PAGE = Path(__file__).parents[1] / "docs" / "streams.md"
+PAGE = Path(__file__).parents[1] / "docs" / "tables" / "streams.md"
 ROWS = 300_000  # more than any sample of rows that is held
 HEAD = f"""# What streams
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.faults.page import add_run, table, write_page
 from benchmarks.faults.trials import Fault, FaultTally
-from benchmarks.reporting import Table, say
+from benchmarks.reporting import say
 
 
 def all_faults() -> dict[str, Fault]:
@@ -34,6 +36,10 @@ def main(arguments: Sequence[str]) -> int:
                         help=f"this fault only; one of {', '.join(faults)}")  # fmt: skip
     parser.add_argument("--times", type=int, metavar="N", help="trials of each fault (by default as many as listed)")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument("--minutes", type=float, metavar="M", help="of each fault, at most")
+    parser.add_argument(
+        "--write", action="store_true", help="add the trials to the record and write docs/evidence/faults.md"
+    )
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file that grows too large is then an error, not the end
     tallies = []
@@ -41,18 +47,13 @@ def main(arguments: Sequence[str]) -> int:
         tally = FaultTally(faults[name])
         say(f"{tally.fault.title} ...")
         with tempfile.TemporaryDirectory() as folder:
-            tally.run(Path(folder), asked.seed, asked.times or tally.fault.times)
+            seconds = math.inf if asked.minutes is None else 60 * asked.minutes
+            tally.run(Path(folder), asked.seed, asked.times or tally.fault.times, seconds)
         tallies.append(tally)
+        if asked.write:
+            add_run(tally, asked.seed)
+            write_page(faults)
     print(table(tallies).markdown())
     for tally in tallies:
         print("\n".join(f"FOUND {tally.fault.name}: {finding}" for finding in tally.findings[:10]))
     return int(any(tally.findings for tally in tallies))
-
-
-def table(tallies: Sequence[FaultTally]) -> Table:
-    rows = [
-        [tally.fault.title, str(tally.ends.total() + len(tally.findings)), str(len(tally.findings)),
-         "; ".join(f"{end}: {times}" for end, times in tally.ends.most_common())]
-        for tally in tallies
-    ]  # fmt: skip
-    return Table("Faults tried", ("fault", "trials", "not survived", "how the others ended"), rows)

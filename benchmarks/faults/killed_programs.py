@@ -15,8 +15,11 @@ from benchmarks.faults.trials import Fault, FaultFinding
 
 FIT = """
 import sys, numpy as np, certifit
+from certifit.files.checkpoint import CheckpointTuning
+from certifit.files.pass_log import KeptLoop
+KeptLoop.tuning = CheckpointTuning(seconds=0.02, share=1.0)  # small fits: no second passes
 path, name = sys.argv[1:]
-X = np.random.default_rng(0).normal(size=(20_000, 10))
+X = np.random.default_rng(0).normal(size=({"kernel": 2500, "pursuit": 800, "outliers": 2500}.get(name, 20_000), 10))
 y = (X[:, 0] + np.random.default_rng(1).normal(size=len(X)) > 0).astype(int)
 model = {
     "mixture": lambda: certifit.GaussianMixture(4, random_state=0, tol=1e-9, max_iter=60),
@@ -25,6 +28,10 @@ model = {
     "poisson": lambda: certifit.PoissonRegressor(),
     "machine": lambda: certifit.LinearSVC(loss="hinge"),
     "forest": lambda: certifit.RandomForestClassifier(40, max_depth=6, random_state=0),
+    "boosting": lambda: certifit.HistGradientBoostingClassifier(max_iter=30, random_state=0),
+    "kernel": lambda: certifit.SVC(kernel="poly", C=10.0, cache_size=20),
+    "outliers": lambda: certifit.OneClassSVM(nu=0.2, cache_size=20),
+    "pursuit": lambda: certifit.RobustPCA(tol=1e-9),
 }[name]()
 import warnings
 warnings.simplefilter("ignore")
@@ -33,7 +40,9 @@ model.fit(X, y, checkpoint=path)
 from certifit.table.portfolio.digest import fitted_digest
 print(fitted_digest(model))
 """
-NAMES = ("mixture", "clusters", "logistic", "poisson", "machine", "forest")
+NAMES = (
+    "mixture", "clusters", "logistic", "poisson", "machine", "forest", "boosting", "kernel", "outliers", "pursuit",
+)  # fmt: skip
 
 
 def killed_fits(folder: Path) -> Callable[[np.random.Generator], str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,10 +34,16 @@ class FaultTally:
     ends: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
-    def run(self, folder: Path, seed: int, times: int) -> None:
-        """Make so many trials, each from a seed of its own."""
-        trial = self.fault.begin(folder)
+    @property
+    def trials(self) -> int:
+        return self.ends.total() + len(self.findings)
+
+    def run(self, folder: Path, seed: int, times: int, seconds: float = math.inf) -> None:
+        """Make so many trials, each from a seed of its own, or fewer where the time is over."""
+        trial, end = self.fault.begin(folder), time.monotonic() + seconds
         for number in range(times):
+            if time.monotonic() > end:
+                return
             try:
                 self.ends[trial(np.random.default_rng([seed, number]))] += 1
             except FaultFinding as error:

@@ -44,7 +44,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
                         help=f"this hunt only; one of {', '.join(hunts)}")  # fmt: skip
     parser.add_argument("--most", type=int, default=CASES_PER_SEED, metavar="N", help="most cases of each hunt")
     parser.add_argument("--case", type=int, metavar="NUMBER", help="replay this case of the hunt that --only names")
-    parser.add_argument("--write", action="store_true", help="write what was tried to docs/what_was_tried.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write what was tried to docs/evidence/what_was_tried.md"
+    )
     parser.add_argument("--page", type=Path, default=PAGE, metavar="FILE", help="where --write writes")
     asked = parser.parse_args(arguments)
     if asked.case is not None and (asked.only is None or len(asked.only) != 1):

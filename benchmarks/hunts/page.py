@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.hunts.cases import Finding, HuntTally
 from benchmarks.reporting import Report, Table
 
-PAGE = Path(__file__).parents[2] / "docs" / "what_was_tried.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "what_was_tried.md"
 OPENING = """# What was tried
 
 Certificates are only worth something if nobody finds one that is false. The standing hunts look for such, and for
@@ -56,7 +56,7 @@ def _first_of_each(tally: HuntTally) -> list[Finding]:
 
 def code_at_hand() -> str:
     """The commit whose code a run starts with, and whether there are changes to it."""
-    root, asked = PAGE.parents[1], {"capture_output": True, "text": True, "check": False}
+    root, asked = PAGE.parents[2], {"capture_output": True, "text": True, "check": False}
     found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=root, **asked)
     changed = subprocess.run(["git", "status", "--porcelain", "src", "benchmarks"], cwd=root, **asked)
     return f"commit {found.stdout.strip() or 'unknown'}{' with changes' if changed.stdout.strip() else ''}"

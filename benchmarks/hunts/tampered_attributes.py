@@ -85,16 +85,21 @@ def _try_one(
         return
     if _equal_components(whole, model, name, X) or _equal_softmax(whole, name, hurt):
         return
+    if _as_good(whole, model, X, y) and _equal_columns(found, name, whole, hurt, X):
+        return
     if _as_good(whole, model, X, y) and (_said_so(whole, found, name, hurt) or _another_optimum(whole, found, name)):
         return
     after = said(model, X, y)
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
     close = max(1e-5, 10 * whole.certificate_.tol**0.5, 1e-2 if np.asarray(X).dtype == np.float32 else 0.0)
     # A score is R², an accuracy or a logarithm: what matters is relative to 1, not to a score near 0. Squared
-    # distances of rows that lie in a plane are rounding, and so are decision values far below margins of 1.
+    # distances of rows that lie in a plane are rounding, and so are decision values far below margins of 1. The
+    # coefficients of a path count by the log-odds that they make.
     least = {
         "score": 1.0,
         "decision_function": 1e-3,
+        "coefs_paths_": 1 / max(float(np.abs(np.asarray(X, float)).max()), 1e-300),
+        "feature_importances_": 1e-15,
         "threshold_": 1e-10 * float((np.asarray(X, float) ** 2).max()),
     }
     changed = [m for m in before if differ(before[m], after.get(m), close, least.get(m, 0.0))]
@@ -146,6 +151,14 @@ def _another_optimum(whole: Any, found: Certificate, name: str) -> bool:
         return False
     joint = str(getattr(whole, "multi_class", "")).replace("_", "-") in ("weston-watkins", "crammer-singer")
     return joint and name == "intercept_" and (type(whole).__name__ == "LinearSVC" or len(whole.classes_) > 2)
+
+
+def _equal_columns(found: Certificate, name: str, whole: Any, hurt: Any, X: Any) -> bool:
+    """Whether coefficients moved between equal columns, about which a certificate of an l1 penalty says nothing."""
+    if name != "coef_" or found.parameter_error or np.shape(hurt) != np.shape(X)[1:]:
+        return False
+    _, which = np.unique(np.asarray(X, float), axis=1, return_inverse=True)
+    return np.allclose(np.bincount(which.ravel(), whole.coef_), np.bincount(which.ravel(), hurt), rtol=1e-12)
 
 
 def _ties_alone(whole: Any, before: dict[str, Any], after: dict[str, Any]) -> bool:

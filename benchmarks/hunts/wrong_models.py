@@ -74,8 +74,8 @@ def _chosen(model: Any, certificate: Certificate) -> tuple[float, ...]:
 
 
 def _same_levels(model: Any, wrong: Any) -> bool:
-    """Whether two additive models have the same levels, of which alone a bound speaks; others have none."""
-    levels = [[shape.thresholds for shape in _shape_functions(m)] for m in (model, wrong)]
+    """Whether two additive models have the same levels and pairs, of which alone a bound speaks; others have none."""
+    levels = [[shape.thresholds for shape in _shape_functions(m)] + _pairs(m) for m in (model, wrong)]
     return len(levels[0]) == len(levels[1]) and all(map(np.array_equal, *levels))
 
 
@@ -83,6 +83,12 @@ def _shape_functions(model: Any) -> list[Any]:
     """Those of an additive model, of one class after another where there are several."""
     found = getattr(model, "shape_functions_", ())
     return [shape for part in found for shape in (part if isinstance(part, list) else [part])]
+
+
+def _pairs(model: Any) -> list[Any]:
+    """The columns of an additive model's pairs, of one class after another where there are several."""
+    found = getattr(model, "pair_functions_", ())
+    return [pair.columns for part in found for pair in (part if isinstance(part, list) else [part])]
 
 
 def _limit_time(model: Any) -> None:

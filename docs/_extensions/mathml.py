@@ -18,7 +18,7 @@ def setup(app):
 
 
 def _inline(translator, node):
-    translator.body.append(_markup(node, as_block=False))
+    translator.body.append(f'<span class="math">{_markup(node, as_block=False)}</span>')
     raise nodes.SkipNode
 
 

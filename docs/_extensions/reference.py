@@ -56,11 +56,16 @@ def write(folder: Path) -> None:
             path.write_text(text)
 
 
-def pages() -> dict[str, str]:
-    """The text of every page by its file name."""
+def public_names() -> dict[str, dict[str, Any]]:
+    """Every room's public names and what they stand for; below "certifit" those of no room."""
     rooms = {room: names_of(room) for room in ROOMS}
     flat = {name for names in rooms.values() for name in names}
-    rooms["certifit"] = {name: entry.load() for name, entry in sorted(PUBLIC.items()) if name not in flat}
+    return rooms | {"certifit": {name: entry.load() for name, entry in sorted(PUBLIC.items()) if name not in flat}}
+
+
+def pages() -> dict[str, str]:
+    """The text of every page by its file name."""
+    rooms = public_names()
     titles = ROOMS | {"certifit": "Audit, files, rows and settings"}
     found = {"index.md": index_page(titles)}
     for room, names in rooms.items():

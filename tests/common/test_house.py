@@ -8,8 +8,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def load_tool(name):
-    spec = importlib.util.spec_from_file_location(f"tools_{name}", ROOT / "tools" / f"{name}.py")
+def load_tool(name, folder=ROOT / "tools"):
+    spec = importlib.util.spec_from_file_location(f"tools_{name}", folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     importlib.sys.modules[spec.name] = module
     spec.loader.exec_module(module)

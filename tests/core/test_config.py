@@ -1,10 +1,12 @@
 """Choices for all fits inside a context: proofs left to an audit, and proofs that take longer than the fit."""
 
+import pickle
 import threading
 import warnings
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed, parallel_config
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
@@ -49,6 +51,34 @@ def test_searches_of_scikit_learn_can_leave_proofs_out(iris):
         search = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}, cv=3).fit(*iris)
     assert search.best_estimator_.certificate_.kind == "unproved"
     assert audit(search, *iris).holds
+
+
+def test_workers_know_what_was_chosen(iris):
+    """Also where a search clones its estimator in a thread of joblib; a later fit outside is proved."""
+    with config(certify="audit"), parallel_config(backend="threading"):
+        copy = clone(PCA(2))
+        kinds = Parallel(n_jobs=2)(delayed(_kind_of_fit)(clone(copy), iris[0]) for _ in range(3))
+    assert kinds == ["unproved"] * 3
+    assert copy.fit(iris[0]).certificate_.kind == "optimal"
+
+
+def _kind_of_fit(model, X):
+    return model.fit(X).certificate_.kind
+
+
+def test_a_clone_of_a_clone_takes_it_along_once(iris):
+    with config(certify="audit"):
+        copy = clone(PCA(2))
+    kinds = []
+
+    def fit():
+        again = pickle.loads(pickle.dumps(clone(copy)))  # as a worker process receives it
+        kinds.extend([again.fit(iris[0]).certificate_.kind, again.fit(iris[0]).certificate_.kind])
+
+    thread = threading.Thread(target=fit)
+    thread.start()
+    thread.join()
+    assert kinds == ["unproved", "optimal"]
 
 
 def test_the_best_proof_of_k_means_is_made_where_it_is_asked_for(iris):

@@ -8,7 +8,9 @@ import pytest
 from tests.docs.test_docs import PAGES, ROOT, blocks, without_digits
 
 FRONT = ROOT / "docs" / "index.md"
-WITH_CODE = [page for page in PAGES if (page.parent.name in ("start", "guides") or page == FRONT) and blocks(page)]
+WITH_CODE = [
+    page for page in PAGES if (page.parent.name in ("start", "guides", "tables") or page == FRONT) and blocks(page)
+]
 BUILT = ROOT / "docs" / "_generated"
 
 

@@ -1,4 +1,4 @@
-"""Some of the faults that docs/planted_faults.md lists, planted again; and the page lists them all."""
+"""Some of the faults that docs/evidence/planted_faults.md lists, planted again; and the page lists them all."""
 
 import re
 from functools import partial
@@ -43,5 +43,5 @@ def test_the_page_lists_every_fault_and_none_was_missed():
 
 def test_the_readme_has_the_numbers_of_the_page():
     seen, fooled = re.search(r"(\d+) seen,.*?saw,\n(\d+) were not", tool.PAGE.read_text(), flags=re.DOTALL).groups()
-    readme = " ".join((tool.PAGE.parents[1] / "README.md").read_text().split())
+    readme = " ".join((tool.PAGE.parents[2] / "README.md").read_text().split())
     assert f"of {seen} planted faults that an audit saw, the fit's own certificate had not seen {fooled}" in readme

@@ -1,4 +1,4 @@
-"""What docs/streams.md says of some estimators is so, and it has a line for each."""
+"""What docs/tables/streams.md says of some estimators is so, and it has a line for each."""
 
 import pytest
 

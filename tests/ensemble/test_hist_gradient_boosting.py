@@ -17,6 +17,7 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 from certifit import GradientBoostingRegressor, HistGradientBoostingClassifier, HistGradientBoostingRegressor, audit
+from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import longest_step
 from certifit.checkers.ensemble.score_losses import plain_score_loss
 from certifit.exceptions import CertificateWarning, DataError
@@ -244,6 +245,8 @@ def test_rows_without_weight_are_not_there():
     weighted = HistGradientBoostingRegressor(**settings).fit(X, y, w)
     without = HistGradientBoostingRegressor(**settings).fit(X[w > 0], y[w > 0])
     assert np.allclose(weighted.predict(X), without.predict(X), rtol=1e-6)
+    # A block of a long table may have no other rows.
+    assert plain_trees(weighted.trees_).leaf_table(0, 2, np.empty((0, 4))).shape == (2, 0)
 
 
 # Parameters ------------------------------------------------------------------------------------------------------

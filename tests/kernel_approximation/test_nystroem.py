@@ -121,9 +121,10 @@ def test_long_tables_are_drawn_from(rule):
     assert audit_nystroem(model, X, None, w, TOL).holds
 
 
-def test_what_is_no_kernel_is_refused_with_a_witness():
+@pytest.mark.parametrize("rule", ["auto", "rpcholesky", "uniform"])
+def test_what_is_no_kernel_is_refused_with_a_witness(rule):
     with pytest.raises(NoSolutionError, match="not positive semidefinite") as caught:
-        Nystroem(minus, n_components=5, landmarks="uniform").fit(table())
+        Nystroem(minus, n_components=5, landmarks=rule).fit(table())
     assert caught.value.certificate.proved
 
 

@@ -85,9 +85,10 @@ def test_the_lasso_with_more_columns_than_rows(classes):
     assert certified(model.set_params(l1_ratio=0.5, penalty="l2").fit(sparse.csr_array(X), y), sparse.csr_array(X), y)
 
 
-def test_the_lasso_forms_the_hessian():
-    with pytest.raises(DataError, match=r"4002 parameters with an L1 penalty; wanted at most 4000.*penalty='l2'"):
-        LogisticRegression("l1").fit(np.zeros((4, 4001)), [0, 1, 0, 1])
+def test_the_lasso_of_several_classes_forms_the_hessian():
+    words = r"12006 parameters with an L1 penalty and 3 classes; wanted at most 4000.*penalty='l2'"
+    with pytest.raises(DataError, match=words):
+        LogisticRegression("l1").fit(np.zeros((4, 4001)), [0, 1, 0, 2])
 
 
 @pytest.mark.parametrize("params", [{"l1_ratio": 1.0}, {"l1_ratio": 0.4}], ids=str)

@@ -39,7 +39,7 @@ def test_the_page_is_current():
     spec = importlib.util.spec_from_file_location("tools_differences", ROOT / "tools" / "differences.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    page = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "start" / "differences.md").read_text(encoding="utf-8")
     assert page == tool.page(), "run python tools/differences.py"
 
 

@@ -115,7 +115,7 @@ def test_likelihood_without_digits_proves_nothing():
     assert any("last digits" in words for words in audit(model, X).failures())
 
 
-@pytest.mark.parametrize("seed", [7, 9, 42])
+@pytest.mark.parametrize("seed", [18, 42, 69])
 def test_steps_that_fall_by_rounding_alone_are_no_falls(seed):
     """The trace of a fit is judged by the digits that its likelihood has, as the audit judges it."""
     X = np.random.default_rng(seed).normal(size=(21, 4))

@@ -306,3 +306,35 @@ def test_results_print_show_and_turn_into_frames():
         found["accuracy"]
     with pytest.raises(DataError, match="one of a classifier"):
         found.roc()
+
+
+@pytest.mark.parametrize("method", ["k-fold", "holdout"])
+def test_scores_that_are_all_alike_are_no_proof_of_perfection(method):
+    """A rule that holds on every row seen may fail on one in thirty: an interval without width says so."""
+    X = np.r_[np.zeros(20), np.ones(20)][:, None] + 0.01 * np.arange(40)[:, None]
+    y = np.repeat([0, 1], 20)
+    found = assess(KNeighborsClassifier(1), X, y, method=method, metrics=["accuracy", "f1"])
+    for claim in found.claims:
+        if claim.low == claim.high:
+            assert claim.covers == "perhaps less"
+            assert "alike" in claim.assumption
+    assert found.claims[1].low == found.claims[1].high == 1
+    boast = replace(found.claims[1], covers="at least")
+    assert not certify_intervals([boast], None).holds
+    assert found.certificate.holds
+
+
+def test_intervals_end_where_scores_do():
+    metrics = ["f1_macro", "roc_auc_ovr", "balanced_accuracy"]
+    found = assess(GaussianNB(), *IRIS, method="k-fold", n_splits=3, metrics=metrics)
+    assert all(claim.high <= 1 for claim in found.claims)
+    assert found.certificate.holds
+
+
+def test_sparse_tables_of_any_format_are_split():
+    X, y = IRIS
+    csr, coo = (
+        assess(RidgeClassifier(), table, y, method="k-fold", n_splits=3)
+        for table in (sparse.csr_array(X), sparse.coo_array(X))
+    )
+    assert coo.claims[0].estimate == csr.claims[0].estimate

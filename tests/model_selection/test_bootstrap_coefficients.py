@@ -108,3 +108,16 @@ def test_collinear_columns_are_fitted():
 def test_bad_input_is_answered_in_words(model, table, options, words):
     with pytest.raises(DataError, match=words):
         bootstrap_coefficients(model, table, (Y > 140).astype(int), **options)
+
+
+def test_targets_of_any_size_have_the_same_replicates():
+    """2²⁰⁰ is beyond short numbers, and a multiplication by it is exact."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = X @ [1.0, -2.0] + rng.normal(size=3000)
+    found = bootstrap_coefficients(LinearRegression(), X, y, n_replicates=20)
+    large = bootstrap_coefficients(LinearRegression(), X, 2.0**200 * y, n_replicates=20)
+    small = bootstrap_coefficients(LinearRegression(), X, 2.0**-200 * y, n_replicates=20)
+    np.testing.assert_allclose(large.values, 2.0**200 * found.values, rtol=1e-9)
+    np.testing.assert_allclose(small.values, 2.0**-200 * found.values, rtol=1e-9)
+    assert large.certificate.holds

@@ -6,8 +6,15 @@ from sklearn import neural_network as theirs
 from sklearn.datasets import load_digits, load_iris, make_moons
 
 from certifit import ConvNetClassifier, DataError, MLPClassifier, MLPRegressor, robust_radius
-from certifit.checkers.neural_network.plain_layers import PlainPool
-from certifit.checkers.neural_network.robustness import _pool_lines
+from certifit.checkers.neural_network.plain_layers import (
+    PlainActivation,
+    PlainConvolution,
+    PlainImages,
+    PlainNormalisation,
+    PlainPool,
+)
+from certifit.checkers.neural_network.receptive_fields import BoundedLayer, SeenWindows, least_of_units
+from certifit.checkers.neural_network.robustness import _back, _interval, _pool_lines, _unit_lines
 
 X, Y = make_moons(120, noise=0.1, random_state=0)
 NET = {"hidden_layer_sizes": (12, 8), "alpha": 0.5, "learning_rate_init": 0.02, "max_iter": 100, "random_state": 0}
@@ -106,3 +113,59 @@ def test_bounds_of_a_pool_hold_for_every_value_between():
         largest = pool.forward(value)[0]
         assert (below <= largest).all()
         assert (largest <= np.where(lines.sure, below, lines.most)).all()
+
+
+def test_windows_give_the_bounds_of_whole_images():
+    """Strides, padding, both pools and normalisation: a unit's window against weights of all pixels."""
+    rng = np.random.default_rng(0)
+    layers, X = [], rng.normal(size=(2, 7 * 6 * 2))
+    box = X - 0.1, X + 0.1
+    for layer in (
+        PlainImages((7, 6, 2)),
+        PlainConvolution(rng.normal(size=(3, 2, 3, 2)), rng.normal(size=3), 1, 1),
+        PlainNormalisation(rng.normal(size=3), rng.normal(size=3), rng.uniform(0.5, 2, size=(2, 3))),
+        PlainPool((2, 2), True),
+        PlainActivation("leaky_relu"),
+        PlainConvolution(rng.normal(size=(2, 3, 2, 2)), rng.normal(size=2), 2, 1),
+        PlainActivation("relu"),
+        PlainPool((1, 1), False),
+        PlainConvolution(rng.normal(size=(2, 2, 2, 2)), rng.normal(size=2), 1, 1),
+    ):
+        lines = None
+        if isinstance(layer, PlainActivation):
+            lines = _unit_lines(*box, 0.01 if layer.name == "leaky_relu" else 0.0)
+        elif isinstance(layer, PlainPool) and layer.largest:
+            lines = _pool_lines(layer, *box)
+        layers.append(BoundedLayer(layer, box[0].shape[1:], lines))
+        box = _interval(layer, *box, 0.0)
+    channels, height, width = box[0].shape[1:]
+    eps = np.array([0.1, 0.05])
+    for sign in (1.0, -1.0):
+        ones = sign * np.eye(channels * height * width).reshape(1, -1, channels, height, width)
+        whole = _back(layers, X, ones, eps, 0.0).reshape(2, channels, height, width)
+        for channel in range(channels):
+            row, top, left = np.unravel_index(np.arange(2 * height * width), (2, height, width))
+            weights = np.zeros((len(row), channels))
+            weights[:, channel] = sign
+            found = least_of_units(layers, (SeenWindows(row, top, left), weights), X, eps, 0.0)
+            np.testing.assert_allclose(found, whole[:, channel].ravel(), rtol=1e-12)
+
+
+def test_intervals_of_layers_hold_their_values():
+    rng = np.random.default_rng(1)
+    low = rng.normal(size=(3, 2, 4, 4))
+    high = low + rng.exponential(size=low.shape)
+    for layer in (
+        PlainConvolution(rng.normal(size=(3, 2, 3, 3)), rng.normal(size=3), 1, 1),
+        PlainNormalisation(rng.normal(size=2), rng.normal(size=2), rng.uniform(0.5, 2, size=(2, 2))),
+        PlainPool((2, 2), False),
+    ):
+        least, most = _interval(layer, low, high, 1e-12)
+        ends = [layer.forward(np.where(rng.random(low.shape) < 0.5, low, high))[0] for _ in range(200)]
+        assert (least <= np.min(ends, axis=0)).all()
+        assert (np.max(ends, axis=0) <= most).all()
+        # A box that loses a tenth at each side would be left by its corners.
+        slack = 0.1 * (most - least)
+        if isinstance(layer, PlainNormalisation):
+            assert (np.min(ends, axis=0) < least + slack).all()
+            assert (np.max(ends, axis=0) > most - slack).all()

@@ -1,11 +1,19 @@
 """When small tables are done without a compiled loop: while it is not compiled, here or on disk, and not for long."""
 
+import gc
 from importlib.util import module_from_spec, spec_from_file_location
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from certifit.numerics.compiled.compiling import PlainFirst, PlainTuning, called_from_python, compiled_at_once
+from certifit.numerics.compiled.compiling import (
+    PausedCollection,
+    PlainFirst,
+    PlainTuning,
+    called_from_python,
+    compiled_at_once,
+)
 from certifit.numerics.compiled.random_bits import random_bits, random_bits_of_pairs
 
 ADD_SQUARES = """
@@ -55,3 +63,18 @@ def test_random_bits_of_arrays_are_those_of_loops():
     with np.errstate(over="ignore"):  # as in compiled code
         expected = [draw(np.int64(x), np.int64(y)) for x, y in zip(a, b, strict=True)]
     assert random_bits_of_pairs(a, b).tolist() == [int(bits) for bits in expected]
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_garbage_is_not_collected_while_loops_are_compiled(was_on):
+    paused, (start, end) = PausedCollection(), (SimpleNamespace(is_start=s) for s in (True, False))
+    before = gc.isenabled()
+    try:
+        (gc.enable if was_on else gc.disable)()
+        states = []
+        for event in (start, start, end, end):  # a loop, and one that it calls
+            paused.notify(event)
+            states.append(gc.isenabled())
+        assert states == [False, False, False, was_on]
+    finally:
+        (gc.enable if before else gc.disable)()

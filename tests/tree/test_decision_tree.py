@@ -115,6 +115,8 @@ def test_zero_weights_are_no_rows():
         DecisionTreeClassifier().fit(X, y, w).tree_.threshold,
         DecisionTreeClassifier().fit(X[:40], y[:40]).tree_.threshold,
     )
+    amounts = rng.normal(size=60)  # some of them negative, which the checker must not take logarithms of
+    assert DecisionTreeRegressor().fit(X, amounts, w).certificate_.holds
 
 
 def test_one_class_constant_columns_and_one_row():

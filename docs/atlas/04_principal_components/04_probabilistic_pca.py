@@ -3,9 +3,10 @@ Probabilistic PCA
 =================
 
 **Statement** (Tipping & Bishop). Let :math:`x = W z + m + \varepsilon` with :math:`z \sim N(0, I_M)`, :math:`M < d`,
-and :math:`\varepsilon \sim N(0, \sigma^2 I_d)`. The likelihood is largest for the mean :math:`m` of the rows,
-:math:`\sigma^2 = \frac{1}{d - M} \sum_{i > M} \lambda_i`, the mean of the discarded eigenvalues, and :math:`W = V_M
-(\Lambda_M - \sigma^2 I)^{1/2} R` with the first :math:`M` eigenvectors and any orthogonal :math:`R`.
+and :math:`\varepsilon \sim N(0, \sigma^2 I_d)`. If the rows fill more than :math:`M` dimensions, the likelihood is
+largest for the mean :math:`m` of the rows, :math:`\sigma^2 = \frac{1}{d - M} \sum_{i > M} \lambda_i`, the mean of the
+discarded eigenvalues of their covariance (divided by :math:`n`), and :math:`W = V_M (\Lambda_M - \sigma^2 I)^{1/2} R`
+with the first :math:`M` eigenvectors and any orthogonal :math:`R`. (Else it grows for ever as :math:`\sigma \to 0`.)
 
 **Why.** The likelihood depends on :math:`C = W W^\top + \sigma^2 I` only. Along the kept axes :math:`C` can match the
 variances :math:`\lambda_i`; along all others it has one number, and the likeliest one is their mean.

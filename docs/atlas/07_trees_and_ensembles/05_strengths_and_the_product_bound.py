@@ -2,7 +2,7 @@ r"""
 Strengths and the product bound
 ===============================
 
-**Statement.** A learner with the weighted error :math:`e < \frac12` multiplies the mean exponential loss by
+**Statement.** A learner with the weighted error :math:`0 < e < \frac12` multiplies the mean exponential loss by
 :math:`Z(\alpha) = (1 - e) e^{-\alpha} + e e^{\alpha}`, least for :math:`\alpha = \frac12 \log \frac{1 - e}{e}`, where
 :math:`Z = 2 \sqrt{e (1 - e)}`. So the share of wrong rows is at most :math:`\prod_m Z_m \le \exp\left(-2 \sum_m
 (\frac12 - e_m)^2\right)`.

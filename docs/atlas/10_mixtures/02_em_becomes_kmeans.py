@@ -3,9 +3,9 @@ EM becomes k-means
 ==================
 
 **Statement.** Let :math:`k` spherical Gaussians share weight and variance :math:`\sigma^2`. As :math:`\sigma \to 0`
-responsibilities become 0 or 1 (of rows with one nearest centre), an EM step on the means becomes Lloyd's step, and
-:math:`-2 \sigma^2 \log L` (less a constant) the k-means objective, which it misses by at most
-:math:`2 \sigma^2 n \log k`.
+responsibilities become 0 or 1 (of rows with one nearest centre), an EM step on the means becomes Lloyd's step (of
+centres that are the nearest of some row), and :math:`-2 \sigma^2 \log L` (less a constant) the k-means objective,
+which it misses by at most :math:`2 \sigma^2 n \log k`.
 
 **Why.** Responsibilities are the softmax of :math:`-|x - c_j|^2 / 2 \sigma^2`, whose limit picks the nearest centre;
 :math:`-2 \sigma^2 \log \sum_j e^{-d_j / 2 \sigma^2}` lies between :math:`\min_j d_j - 2 \sigma^2 \log k` and

@@ -153,16 +153,8 @@ def audit(
     unsafe_pickle: Annotated[
         bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
     ] = False,
-    stream: Stream = False,
-    form: Annotated[
-        bool | None,
-        typer.Option(
-            "--json/--quiet",
-            " /-q",
-            help="Print one JSON object instead of text; or errors only.",
-            show_default=False,
-        ),
-    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Check a saved model's certificate again.
 
@@ -172,8 +164,8 @@ def audit(
     from certifit.cli.commands.audit import AuditSettings, run_audit
     from certifit.cli.files import TableFiles
 
-    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle, stream)
-    if not run_audit(model, TableFiles(tuple(table)), _screen(form is False, form is True), settings):
+    settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle)
+    if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
 
 

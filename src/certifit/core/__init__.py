@@ -3,7 +3,7 @@
 from certifit.core.certificate import Certificate, Check
 from certifit.core.config import certified, proves_later, wants_best_proof
 from certifit.core.estimator import Estimator, Objective
-from certifit.core.loop import Mark, Solution, Step, fixed_point
+from certifit.core.loop import Mark, ResumableUpdate, Solution, Step, fixed_point
 from certifit.core.settings import LOOP, MAX_TIME, TOL, Setting
 from certifit.core.text_table import text_table
 from certifit.core.watch import Attributes, Watch
@@ -18,6 +18,7 @@ __all__ = [
     "Estimator",
     "Mark",
     "Objective",
+    "ResumableUpdate",
     "Setting",
     "Solution",
     "Step",

@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
+from certifit.core.config import choice_of_clone
 from certifit.core.settings import did_you_mean
 from certifit.exceptions import DataError
 from certifit.rows.block import Array, Block
@@ -70,7 +71,8 @@ def learning_from_columns(method: Callable[..., Any]) -> Callable[..., Any]:
         given = {PLACES[name]: CHECKED[name](value) for name, value in asked.items() if value is not None}
         self.__dict__.update(given)
         try:
-            return method(self, *args, **kwargs)
+            with choice_of_clone(self):
+                return method(self, *args, **kwargs)
         finally:
             for name in given:
                 self.__dict__.pop(name, None)

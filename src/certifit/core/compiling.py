@@ -9,12 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any, TextIO
 
-
-def in_notebook() -> bool:
-    """Say whether this process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
+from certifit.exceptions import in_notebook
 
 
 class CompileNotice:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.core.answers import wrap_methods
 from certifit.core.certificate import Certificate
 from certifit.core.compiling import notice
+from certifit.core.config import carry_choice
 from certifit.core.cure import cure
 from certifit.core.settings import Settings, refusing_unknown, unknown_parameter
 from certifit.core.watch import Attributes, Watch
@@ -129,6 +130,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
         if "_param_names" not in vars(cls):
             cls._param_names = super()._get_param_names()
         return list(cls._param_names)
+
+    def __sklearn_clone__(self) -> Self:
+        fresh = super().__sklearn_clone__()
+        carry_choice(self, fresh)
+        return fresh
 
     @abstractmethod
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:

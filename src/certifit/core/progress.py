@@ -29,7 +29,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from certifit.core.compiling import in_notebook
+from certifit.exceptions import in_notebook
 
 
 @dataclass

@@ -63,11 +63,16 @@ def _dense_parts(block: Block, entries: int) -> Iterator[tuple[Array, Array, Arr
         yield (X, block.y[here], w) if used.all() else (X[used], block.y[here][used], w[used])
 
 
+def _sums_by_class(Z: Array, y: Array, w: Array, k: int) -> Array:
+    """Return Σ w z of every class (k, d)."""
+    return sparse.csr_array((w, y, np.arange(len(w) + 1)), shape=(len(w), k)).T @ Z
+
+
 def _class_totals(shift: Array, k: int, entries: int, block: Block) -> _ClassTotals:
     weight, z = np.zeros(k), np.zeros((k, len(shift)))
     for X, y, w in _dense_parts(block, entries):
         weight += np.bincount(y, w, k)
-        z += sparse.csr_array((w, (y, np.arange(len(w)))), shape=(k, len(w))) @ (X - shift)
+        z += _sums_by_class(X - shift, y, w, k)
     return _ClassTotals(weight, z)
 
 
@@ -99,7 +104,7 @@ def _weighted_scatters(mean: Array, factors: Array, entries: int, block: Block) 
         for X, y, w in _dense_parts(block, entries):
             Z = X - mean[y]
             weight += np.bincount(y, w, k)
-            z += sparse.csr_array((w, (y, np.arange(len(w)))), shape=(k, len(w))) @ Z
+            z += _sums_by_class(Z, y, w, k)
             for scatter, factor in zip(out, factors, strict=True):
                 v = w * factor[y]
                 scatter += gram(np.sqrt(v[v > 0])[:, None] * Z[v > 0])

@@ -54,7 +54,7 @@ def plot_boundaries(
     for place, (ax, (title, model)) in enumerate(zip(grid, models.items(), strict=True)):
         plot_boundary(model, X, y, features, ax=ax)
         ax.set_title(title)
-        if ax.get_legend() is not None and place:
+        if ax.get_legend() is not None and place != wide - 1:  # one is enough, at the right edge
             ax.get_legend().remove()
         ax.label_outer()
     return grid

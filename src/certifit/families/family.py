@@ -23,7 +23,15 @@ from certifit.rows import Array, Rows
 
 
 class Family(ABC):
-    """An object is one member of a family: its class is the family, its fields are the ordinary parameters."""
+    """An object is one member of a family: its class is the family, its fields are the ordinary parameters.
+
+    >>> from certifit.families import Gaussian
+    >>> member = Gaussian(mean=0.0, variance=4.0)
+    >>> member.natural.tolist(), member.mean_parameters.tolist()  # μ/σ², -1/(2σ²); E x, E x²
+    ([0.0, -0.125], [0.0, 4.0])
+    >>> Gaussian.from_natural([0.0, -0.125])
+    Gaussian(mean=0.0, variance=4.0)
+    """
 
     known: ClassVar[tuple[str, ...]] = ()  # parameters that are given, not estimated
     optional: ClassVar[tuple[str, ...]] = ()  # further keywords that `fit` accepts

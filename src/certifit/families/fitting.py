@@ -48,7 +48,13 @@ class Prior:
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of a fit: the member, its certificate and the log-likelihood of the rows."""
+    """The result of a fit: the member, its certificate and the log-likelihood of the rows.
+
+    >>> from certifit.families import Poisson
+    >>> found = Poisson.fit([2, 4, 3])
+    >>> found.member, found.n, round(found.log_likelihood, 4), found.certificate.holds
+    (Poisson(rate=3.0), 3.0, -4.7754, True)
+    """
 
     member: Any
     certificate: Certificate

@@ -15,7 +15,14 @@ from certifit.rows import Array
 
 @dataclass(frozen=True)
 class Support:
-    """An interval of numbers to which a family gives positive density."""
+    """An interval of numbers to which a family gives positive density.
+
+    >>> import numpy as np
+    >>> from certifit.families import Poisson
+    >>> support = Poisson(3.0).support
+    >>> support.words, support.contains(np.array([-1.0, 0.0, 2.5, 3.0])).tolist()
+    ('whole numbers 0, 1, 2, …', [False, True, False, True])
+    """
 
     words: str
     low: float = -np.inf

@@ -2,7 +2,8 @@
 
 It begins with a line `certifit-passes FORMAT` and a line of JSON that says of which fit it is; no other fit goes on
 from it. Each pass is a record of its length, its hash, the hash of what was asked and the answer; a record that was
-cut short counts as not there. Answers are numbers, arrays and records of certifit: nothing else is read, and no code.
+cut short counts as not there. Answers are numbers, arrays, records and fitted models of certifit: nothing else is
+read, and no code. Where a loop stands that is no sequence of passes is a file of its own beside it, named `….loop`.
 """
 
 from __future__ import annotations
@@ -12,18 +13,23 @@ import io
 import json
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn, TypeVar
+from typing import IO, Any, ClassVar, NamedTuple, NoReturn, TypeVar
+
+from sklearn.base import BaseEstimator
 
 from certifit.exceptions import DataError
-from certifit.files.atomic_file import write_atomically
+from certifit.files.atomic_file import open_atomically, write_atomically
+from certifit.files.checkpoint import CheckpointTuning
 
 T = TypeVar("T")
 
 FORMAT = 1
 HEADER = f"certifit-passes {FORMAT}\n".encode()
+LOOP_HEADER = f"certifit-loop {FORMAT}\n".encode()
 PROTOCOL = 4  # of pickle; later ones make arrays that cannot be written to
 DIGEST = hashlib.sha256().digest_size
 UNNAMED = bytes(DIGEST)  # stands for a question that cannot be told from others: such passes are made again
@@ -48,6 +54,12 @@ class PassLog:
         self._before: Iterator[KeptPass] = iter(())  # records of an earlier run, not asked for yet
         self._end = 0  # of the last record that this run has read or written
         self._file: IO[bytes] | None = None
+        self._loops = 0  # begun since that record
+
+    @property
+    def loop_path(self) -> Path:
+        """The file that says where a loop stands."""
+        return self.path.with_name(self.path.name + ".loop")
 
     def __enter__(self) -> PassLog:
         if not self.path.exists():
@@ -61,19 +73,40 @@ class PassLog:
         self._file.close()
         if error is None:
             self.path.unlink(missing_ok=True)
+            self.loop_path.unlink(missing_ok=True)
 
     def found(self, question: Any, make: Callable[[], T]) -> T:
         asked = _question_digest(question)
         before = next(self._before, None)
         if before is not None and before.asked == asked:
-            self._end = before.end
+            self._end, self._loops = before.end, 0
             return self._decode(before.answer) if before.answer else make()
         self._before = iter(())  # this run goes another way, or further
         answer = make()
+        self._before = iter(())  # also where a loop in it found where it stood
         content = b"" if asked == UNNAMED else _encode(answer)
         self._append(asked, content)
+        self._loops = 0
         # As it will be read: also of which objects it is made is then the same in every run, and so are questions.
         return self._decode(content) if content else answer
+
+    def loop(self, start: Any) -> KeptLoop:
+        """A loop is known by its fit, by the passes before it, by its number after these and by where it begins."""
+        self._loops += 1
+        asked = _question_digest((start, self._end, self._loops, sorted(self.fit.items()), self.seed))
+        return KeptLoop(self, asked)
+
+    def go_on_at(self, end: int) -> bool:
+        """Skip the passes up to a place in the file; false where it does not reach as far."""
+        if end > self.path.stat().st_size:
+            return False
+        self._before, self._end = _records(self.path, end), end
+        return True
+
+    @property
+    def end(self) -> int:
+        """Where the next record will be."""
+        return self._end
 
     def _begin(self) -> None:
         """Write the lines that say of which fit it is, all of them or nothing."""
@@ -120,8 +153,70 @@ class PassLog:
         )
 
 
+class KeptLoop:
+    """Where one loop stands: a file that is replaced as a whole, now and then.
+
+    A line `certifit-loop FORMAT`, the hash of the loop, where the passes before it end, a pickle, and a hash of all.
+    """
+
+    tuning: ClassVar[CheckpointTuning] = CheckpointTuning()
+
+    def __init__(self, log: PassLog, asked: bytes) -> None:
+        self.log, self.asked, self.path = log, asked, log.loop_path
+        self._due = time.monotonic() + self.tuning.seconds
+
+    def stood(self) -> Any:
+        if self.asked == UNNAMED or not self.path.exists():
+            return None
+        with open(self.path, "rb") as file:
+            head = file.read(len(LOOP_HEADER) + DIGEST + 8)
+            if not head.startswith(LOOP_HEADER + self.asked) or not _is_whole(file):
+                return None
+            file.seek(len(head))
+            try:
+                state = _Reader(file).load()
+            except (NotKept, pickle.UnpicklingError):
+                return None
+        return state if self.log.go_on_at(int.from_bytes(head[-8:], "little")) else None
+
+    def note(self, state: Callable[[], Any]) -> None:
+        if self.asked == UNNAMED or time.monotonic() < self._due:
+            return
+        begin = time.monotonic()
+        with open_atomically(self.path, "where the fit stands") as file:
+            hashed = HashedFile(file)
+            hashed.write(LOOP_HEADER + self.asked + self.log.end.to_bytes(8, "little"))
+            pickle.dump(state(), hashed, PROTOCOL)
+            file.write(hashed.hash.digest())
+        end = time.monotonic()
+        self._due = end + max(self.tuning.seconds, (end - begin) / self.tuning.share)
+
+
+class HashedFile:
+    """A file and the hash of what is written to it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.hash = file, hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        self.hash.update(content)
+        return self.file.write(content)
+
+
+def _is_whole(file: IO[bytes]) -> bool:
+    """Whether a file ends with the hash of what it holds."""
+    left = file.seek(0, os.SEEK_END) - DIGEST
+    found = hashlib.sha256()
+    file.seek(0)
+    while left > 0:
+        content = file.read(min(left, 1 << 20))
+        found.update(content)
+        left -= len(content)
+    return left == 0 and file.read(DIGEST) == found.digest()
+
+
 class NotKept(Exception):
-    """An answer that is no number, array or record of certifit."""
+    """An answer that is no number, array, record or model of certifit."""
 
 
 def _records(path: Path, start: int) -> Iterator[KeptPass]:
@@ -149,23 +244,23 @@ def _question_digest(question: Any) -> bytes:
 
 def _encode(answer: Any) -> bytes:
     """The bytes of an answer; none where it cannot be read back."""
-    content = pickle.dumps(answer, PROTOCOL)
     try:
+        content = pickle.dumps(answer, PROTOCOL)
         _Reader(io.BytesIO(content)).load()
-    except NotKept:
+    except (NotKept, pickle.PicklingError, AttributeError, TypeError):  # another library's model, say
         return b""
     return content
 
 
 class _Reader(pickle.Unpickler):
-    """Reads arrays, numbers and certifit's own records; any other name is refused before it is looked up."""
+    """Reads arrays, numbers, certifit's records and its models; any other name is refused before it is looked up."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _NUMPY:
             return super().find_class(module, name)
         if module.startswith("certifit.") and name.isidentifier():
             found = super().find_class(module, name)
-            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (tuple, float))):
+            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (tuple, float, BaseEstimator))):
                 return found
         raise NotKept
 
@@ -173,6 +268,7 @@ class _Reader(pickle.Unpickler):
 _NUMPY = {
     ("numpy", "ndarray"),
     ("numpy", "dtype"),
+    ("numpy", "record"),  # an array of nodes of trees
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "scalar"),
     ("numpy.core.multiarray", "_reconstruct"),

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from certifit.rows import Array, Matrix, Rows
 from certifit.rows.sampling import draw_rows, pick
@@ -98,7 +99,7 @@ class LandmarkPool(NamedTuple):
         Returns their numbers and Σ w times the residual diagonal. Ends early after this share of the remaining time.
         """
         began = time.perf_counter()
-        diagonal = self.kernel.own(self.X)
+        diagonal = np.maximum(self.kernel.own(self.X), 0.0)  # a row with k(x, x) < 0 can be no pivot
         left = diagonal.copy()
         F = np.empty((min(self.m, len(left)), len(left)))
         pivots: list[int] = []
@@ -107,19 +108,36 @@ class LandmarkPool(NamedTuple):
             s, least = propose(left)
             if not len(s):
                 break
-            columns = self.kernel.values(self.X[s], self.X) - F[: len(pivots), s].T @ F[: len(pivots)]
-            for j in np.arange(len(s)):
-                i = len(pivots)
-                if i == len(F) or left[s[j]] <= least[j]:
-                    continue
-                F[i] = columns[j] / np.sqrt(left[s[j]])
-                columns[j + 1 :] -= np.outer(F[i, s[j + 1 :]], F[i])
-                left -= F[i] ** 2
-                left[s[j]] = 0.0
+            i, room = len(pivots), len(F) - len(pivots)
+            columns = self.kernel.values(self.X[s], self.X) - F[:i, s].T @ F[:i]
+            taken, factor = self._accepted(columns[:, s], left[s], least, diagonal[s], room)
+            if len(taken):
+                new = solve_triangular(factor, columns[taken], lower=True, check_finite=False)
+                F[i : i + len(taken)] = new
+                left -= np.einsum("ij,ij->j", new, new)
+                left[s[taken]] = 0.0
                 left[left <= self.tuning.explained * diagonal] = 0.0
-                pivots.append(int(s[j]))
+                pivots += s[taken].tolist()
             now = time.perf_counter()
         return np.array(pivots, dtype=np.int64), float(self.w @ left)
+
+    def _accepted(self, S: Array, left: Array, least: Array, own: Array, room: int) -> tuple[list[int], Array]:
+        """Which of the rows proposed are pivots, one after the other, and the Cholesky factor of their residuals.
+
+        S (b, b) are the residual kernel values of the rows proposed, `left` (b,) their diagonal.
+        """
+        L, left = np.zeros_like(S), left.copy()  # column i of L is that of the pivot i
+        taken: list[int] = []
+        for j in range(len(S)):
+            if len(taken) == room or left[j] <= least[j]:
+                continue
+            i = len(taken)
+            L[:, i] = (S[j] - L[:, :i] @ L[j, :i]) / np.sqrt(left[j])
+            left -= L[:, i] ** 2
+            left[j] = 0.0
+            left[left <= self.tuning.explained * own] = 0.0
+            taken.append(j)
+        return taken, L[taken, : len(taken)]
 
 
 def _draw_uniformly(pool: LandmarkPool, rng: np.random.Generator) -> Array:

@@ -74,16 +74,25 @@ class RBFSampler(KernelFeatures):
 def _draw_frequencies(rng: np.random.Generator, gamma: float, d: int, m: int) -> tuple[Array, Array]:
     """Draw frequencies (d, m) and offsets (m,): see RBFSampler."""
     half = (m + 1) // 2
-    W = np.empty((d, half))
-    for first in range(0, half, d):
-        part = slice(first, min(first + d, half))
-        Q, R = np.linalg.qr(rng.normal(size=(d, part.stop - first)))
-        W[:, part] = Q * (np.sign(np.diag(R)) * np.sqrt(2 * gamma * rng.chisquare(d, part.stop - first)))
+    sizes = [min(d, half - first) for first in range(0, half, d)]
+    drawn = [(rng.normal(size=(d, size)), rng.chisquare(d, size)) for size in sizes]
+    whole = half // d
+    W = np.hstack([_scaled_axes(gamma, drawn[:whole], d), _scaled_axes(gamma, drawn[whole:], d)])
     random = rng.uniform(0, 2 * np.pi)
     b = np.where(np.arange(m) < half, 0.0, -np.pi / 2)
     if m % 2:
         b[half - 1] = random
     return np.hstack([W, W[:, : m - half]]), b
+
+
+def _scaled_axes(gamma: float, drawn: list[tuple[Array, Array]], d: int) -> Array:
+    """Random orthogonal directions times random lengths (d, …), of draws of the same shape, all factored at once."""
+    if not drawn:
+        return np.empty((d, 0))
+    Q, R = np.linalg.qr(np.stack([normal for normal, _ in drawn]))
+    lengths = np.sqrt(2 * gamma * np.stack([squares for _, squares in drawn]))
+    axes = Q * (np.sign(np.diagonal(R, axis1=1, axis2=2)) * lengths)[:, None]
+    return np.hstack(list(axes))
 
 
 def _fourier_features(W: Array, b: Array, block: Block) -> Array:

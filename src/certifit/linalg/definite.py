@@ -22,7 +22,13 @@ Verdict = Literal["yes", "no", "not decided to rounding"]
 
 @dataclass(frozen=True)
 class Definite:
-    """The answer, true only where it is proved; `verdict` also tells whether a no is proved."""
+    """The answer, true only where it is proved; `verdict` also tells whether a no is proved.
+
+    >>> from certifit.linalg import positive_definite
+    >>> answer = positive_definite([[1.0, 1.0], [1.0, 1.0]])  # v = (1, -1) has vᵀAv = 0
+    >>> bool(answer), answer.verdict, answer.certificate.proved
+    (False, 'no', True)
+    """
 
     verdict: Verdict
     certificate: Certificate

@@ -22,7 +22,13 @@ Verdict = Literal["yes", "no", "not decided to rounding"]
 
 @dataclass(frozen=True)
 class Diagonalisable:
-    """The answer, true where P and `values` diagonalise A; `verdict` also tells whether a no is proved."""
+    """The answer, true where P and `values` diagonalise A; `verdict` also tells whether a no is proved.
+
+    >>> from certifit.linalg import diagonalisable
+    >>> answer = diagonalisable([[1.0, 1.0], [0.0, 1.0]])  # a Jordan block
+    >>> bool(answer), answer.verdict, answer.eigenvalue
+    (False, 'no', (1+0j))
+    """
 
     verdict: Verdict
     certificate: Certificate

@@ -28,7 +28,13 @@ Triplets: TypeAlias = tuple[Array, Array, Array]  # U (m, k), s (k,), Vt (k, n)
 
 @dataclass(frozen=True)
 class SVD:
-    """The k largest singular values of a matrix, descending, and their vectors."""
+    """The k largest singular values of a matrix, descending, and their vectors.
+
+    >>> from certifit.linalg import svd
+    >>> found = svd([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> found.s.tolist(), found.U.shape, found.Vt.shape, found.certificate.holds
+    ([3.0, 1.0], (3, 2), (2, 2), True)
+    """
 
     U: Array  # (m, k) orthonormal columns
     s: Array  # (k,)
@@ -38,7 +44,13 @@ class SVD:
 
 @dataclass(frozen=True)
 class LowRank:
-    """The nearest matrix of rank at most k, as U diag(s) Vt, and how far it is from A."""
+    """The nearest matrix of rank at most k, as U diag(s) Vt, and how far it is from A.
+
+    >>> from certifit.linalg import low_rank
+    >>> found = low_rank([[3.0, 0.0], [0.0, 1.0]], 1)
+    >>> found.toarray().tolist(), round(found.distance_frobenius, 12)
+    ([[3.0, 0.0], [0.0, 0.0]], 1.0)
+    """
 
     U: Array  # (m, k)
     s: Array  # (k,)

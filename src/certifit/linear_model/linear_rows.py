@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from certifit.linear_model.row_scaling_loops import root_rows
+from certifit.linear_model.row_scaling_loops import SparseEntries, add_pairs, root_rows
 from certifit.numerics.products import adjoint, choose_shift, gram, scale_rows, shifted
 from certifit.optimise.self_concordance import ReachRequest, RowReach
 from certifit.rows import Array, Largest, Matrix
@@ -71,6 +71,20 @@ def sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
         return inner
     border = adjoint(Z, h)
     return np.block([[inner, border[:, None]], [border[None], np.array([[h.sum()]])]])
+
+
+def sandwich_of(Z: Matrix, h: Array, intercept: bool, columns: Array | None, compiled_entries: int = 2**17) -> Array:
+    """The same in these columns of (Z, 1) alone; from `compiled_entries` on, CSR entries are multiplied in pairs."""
+    if columns is None:
+        return sandwich(Z, h, intercept)
+    d = Z.shape[1]
+    picked, one = columns[columns < d], bool(intercept and (columns == d).any())
+    if isinstance(Z, np.ndarray) or Z.nnz < compiled_entries:
+        return sandwich(Z[:, picked], h, one)
+    place, out = np.full(d, -1), np.zeros((len(picked) + one, len(picked) + one))
+    place[picked] = np.arange(len(picked))
+    add_pairs(SparseEntries(Z.indptr, Z.indices, Z.data), h, place, out)
+    return out
 
 
 def row_reach(Z: Matrix, request: ReachRequest, intercept: bool) -> RowReach:

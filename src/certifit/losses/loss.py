@@ -30,6 +30,13 @@ class Loss(ABC):
     kinks : where φ has no derivative
     domain : (low, high), the u with φ*(u) < ∞; its end farther from 0 is the Lipschitz constant of φ
     smoothness : Lipschitz constant of φ', infinite where there is none
+
+    >>> from certifit.losses import Hinge
+    >>> loss = Hinge()
+    >>> loss.name, loss.convex, loss.kinks, loss.domain
+    ('hinge', True, (1.0,), (-1.0, 0.0))
+    >>> loss.value([-1.0, 0.0, 2.0]).tolist()
+    [2.0, 1.0, 0.0]
     """
 
     convex = True

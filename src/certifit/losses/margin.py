@@ -21,7 +21,15 @@ from certifit.rows import Array
 
 
 class MarginLoss(Loss):
-    """A loss of the margin: positive margins are right answers, m <= 0 is an error."""
+    """A loss of the margin: positive margins are right answers, m <= 0 is an error.
+
+    >>> from certifit.losses import Hinge
+    >>> hinge = Hinge()
+    >>> isinstance(hinge, MarginLoss), hinge.calibrated, hinge.bounds_zero_one
+    (True, True, True)
+    >>> hinge.risk_minimiser([0.2, 0.8]).tolist()  # the sign of the more probable class
+    [-1.0, 1.0]
+    """
 
     @property
     def calibrated(self) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from certifit.checkers.manifold.locally_linear import sizes_of
-from certifit.core import Solution, Step, fixed_point
+from certifit.core import ResumableUpdate, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.exceptions import DataError
 from certifit.numerics.sparse_cholesky.multifrontal import SparseCholeskyTuning
@@ -90,7 +90,7 @@ def find_smallest(
         lanczos = InverseLanczos(F, M, k, b, _factor_for_inverse(factor, M, tuning))
         loop = fixed_point(
             lanczos.measure,
-            partial(lanczos.update, limits.tol),
+            ResumableUpdate(partial(lanczos.update, limits.tol)),
             lanczos.start(),
             tol=limits.tol,
             max_iter=limits.max_iter,

@@ -446,10 +446,10 @@ class MultilayerPerceptron(Estimator):
         return perceptron(len(self.coefs_[0]), hidden, outputs, activation)
 
     def _network(self) -> tuple[Network, list[LayerWeights]]:
-        check_is_fitted(self)
+        if "coefs_" not in vars(self):  # else it is fitted: scikit-learn's question takes a while
+            check_is_fitted(self)
         network = self._fitted_network()
-        params = np.concatenate([np.ravel(part) for part in (*self.coefs_, *self.intercepts_)])
-        return network, network.parts(params)
+        return network, network.tensors(self.coefs_, self.intercepts_)
 
     def _scores(self, X: Any) -> Array:
         """Scores (n, k) of rows."""

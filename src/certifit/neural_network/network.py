@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -55,11 +57,11 @@ class Network:
     @cached_property
     def n_weights(self) -> int:
         """Weights, which come first in the flat vector; a penalty is on them alone."""
-        return sum(int(np.prod(one.weights)) for one in self.shapes)
+        return sum(prod(one.weights) for one in self.shapes)
 
     @cached_property
     def n_parameters(self) -> int:
-        return self.n_weights + sum(int(np.prod(one.biases)) for one in self.shapes)
+        return self.n_weights + sum(prod(one.biases) for one in self.shapes)
 
     @cached_property
     def draws(self) -> bool:
@@ -71,7 +73,7 @@ class Network:
         """Where each layer's weights and biases begin and end in the flat vector."""
         found, w, b = [], 0, self.n_weights
         for one in self.shapes:
-            w_end, b_end = w + int(np.prod(one.weights)), b + int(np.prod(one.biases))
+            w_end, b_end = w + prod(one.weights), b + prod(one.biases)
             found.append((w, w_end, b, b_end))
             w, b = w_end, b_end
         return tuple(found)
@@ -79,7 +81,7 @@ class Network:
     @cached_property
     def _first(self) -> int:
         """The number of the first layer with weights: nothing before it needs slopes."""
-        return next((k for k, one in enumerate(self.shapes) if np.prod(one.weights) > 0), 0)
+        return next((k for k, one in enumerate(self.shapes) if prod(one.weights) > 0), 0)
 
     def parts(self, flat: Array) -> list[LayerWeights]:
         """Views of the flat vector: weights and biases of each layer."""
@@ -96,11 +98,26 @@ class Network:
             memories.append(memory)
         return x, memories
 
-    def scores(self, parts: list[LayerWeights], x: Array, most: int = 128, entries: int = 1 << 17) -> Array:
+    def tensors(self, coefs: Sequence[Array], intercepts: Sequence[Array]) -> list[LayerWeights]:
+        """Weights and biases of each layer, from those of the layers that have some."""
+        kind = np.result_type(*coefs, *intercepts)
+        own, none = iter(zip(coefs, intercepts, strict=True)), np.empty(0, kind)
+        found = []
+        for one in self.shapes:
+            W, b = next(own) if prod(one.weights) else (none, none)
+            found.append(LayerWeights(W.reshape(one.weights).astype(kind, copy=False), b.astype(kind, copy=False)))
+        return found
+
+    def scores(self, parts: list[LayerWeights], x: Array, entries: int = 1 << 15) -> Array:
         """Scores of rows x: so many at a time that what passes stays in the cache; images and embeddings fewer."""
         images = any(len(one.output) > 1 for one in self.shapes)
         widest = max(one.output[0] for one in self.shapes)
-        step, work = most if images else max(most, entries // widest), Workspace(reuse=images)
+        step, work = 128 if images else max(512, entries // widest), Workspace(reuse=True)
+        if len(x) > 2 * step:
+            parts = [
+                LayerWeights(part.W, np.tile(part.b, (step, 1))) if isinstance(layer, Dense) else part
+                for layer, part in zip(self.layers, parts, strict=True)
+            ]
         found = np.empty((len(x), *self.shapes[-1].output), x.dtype)
         for k in range(0, len(x), step):
             passed = x[k : k + step]
@@ -131,12 +148,13 @@ class Network:
 
     def __str__(self) -> str:
         rows = [
-            (type(layer).__name__, " x ".join(map(str, one.output)), str(np.prod(one.weights) + np.prod(one.biases)))
+            (type(layer).__name__, " x ".join(map(str, one.output)), str(prod(one.weights) + prod(one.biases)))
             for layer, one in zip(self.layers, self.shapes, strict=True)
         ]
         return text_table([("layer", "output", "parameters"), *rows, ("all", "", str(self.n_parameters))], "lr")
 
 
+@cache
 def perceptron(columns: int, hidden: tuple[int, ...], outputs: int, activation: str) -> Network:
     """The network of a multi-layer perceptron: dense layers with an activation between each two."""
     layers: list[Layer] = []

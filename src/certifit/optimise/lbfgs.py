@@ -8,10 +8,11 @@ Reference: Nocedal & Wright, Numerical Optimization (2006), algorithm 7.4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from certifit.optimise.line_search import DescentPoint, Move
+from certifit.optimise.newton import Newton
 from certifit.rows import Array
 
 Pair: TypeAlias = tuple[Array, Array, float]  # step s (m,), change of gradient y (m,), 1 / s·y
@@ -65,3 +66,30 @@ class LBFGS:
         for (s, y, rho), alpha in zip(self.pairs, reversed(alphas), strict=True):
             r += s * (alpha - rho * float(y @ r))
         return -r
+
+
+@dataclass(frozen=True)
+class NewtonAfterDescent:
+    """Direction rule: Newton's method from where limited-memory BFGS has come near the solution.
+
+    Far from it, many passes that measure gradients cost less than a few that measure Hessians.
+    """
+
+    descent: LBFGS | None  # None once the point was near
+    newton: Newton = field(default_factory=Newton)
+    near: float = 1e-4  # relative gap below which Newton's method takes over, or
+    most_points: int = 50  # accepted points after which it does in any case
+    columns: None = None
+
+    @property
+    def wants_hessian(self) -> bool:
+        return self.descent is None and self.newton.wants_hessian
+
+    def accept(self, point: DescentPoint) -> tuple[NewtonAfterDescent, Move]:
+        """Step by the rule that is in charge."""
+        if self.descent is None:
+            newton, move = self.newton.accept(point)
+            return replace(self, newton=newton), move
+        descent, move = self.descent.accept(point)
+        done = point.gap <= self.near or descent.accepted >= self.most_points
+        return replace(self, descent=None if done else descent), move

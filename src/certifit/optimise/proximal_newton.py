@@ -33,7 +33,14 @@ class ProximalTuning:
     sweeps: int = 2000  # most sweeps of coordinate descent in one step
     creeping: int = 100  # sweeps after which what they found is only a start: signs are searched for
     candidate_share: float = 0.9  # a gradient of this share of its penalty puts a coordinate into the working set
+    coarsest_gap: float = 1e-2  # relative gap from which on a step's own problem is solved no less exactly
+    candidates: int = 512  # at most so many at once, or as many as are not 0 already: those of the largest gradients
     newton: NewtonTuning = field(default_factory=NewtonTuning)
+
+    @classmethod
+    def of_columns(cls, columns: int, many: int = 2000) -> ProximalTuning:
+        """Of many columns working sets are large: signs are dear to search for, and first steps need few digits."""
+        return cls(creeping=500, coarsest_gap=1.0) if columns > many else cls()
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Proximal:
     columns: Array | None = None  # coordinates in which the Hessian is (to be) measured; None: all
     hessian: Array | None = None  # (c, c) the last one measured, in those columns
     wants_hessian: bool = True
+    quadratic: bool = False  # whether the Hessian is the same everywhere
     gap: float = np.inf  # at the last accepted point
     tuning: ProximalTuning = ProximalTuning()
 
@@ -52,30 +60,43 @@ class Proximal:
         H = self.hessian if point.hessian is None else point.hessian
         lam = np.broadcast_to(point.lam, point.x.shape).astype(np.float64)
         screen = point.gradient if point.screen is None else point.screen
-        if H is None:  # the first gradient says where the Hessian is needed
+        stale = point.hessian is None and (H is None or self.quadratic)
+        if stale:  # the gradient says where the Hessian is needed
             columns = self._candidates(point.x, screen, lam)
-            return replace(self, columns=columns, wants_hessian=True), Move(np.zeros_like(point.x), 0.0)
+            if H is None or self.columns is None or len(np.setdiff1d(columns, self.columns)) > 0:
+                return replace(self, columns=columns, wants_hessian=True), Move(np.zeros_like(point.x), 0.0)
+        assert H is not None
         here = np.arange(len(point.x)) if self.columns is None else self.columns
-        gap = min(point.gap, 1e-2) if np.isfinite(point.gap) else 1e-6
+        gap = min(point.gap, self.tuning.coarsest_gap) if np.isfinite(point.gap) else 1e-6
         # The gap is of first order in the error of the inner problem, the decrease that ends its loop of second.
         goal = (self.tuning.inner_share * gap) ** 2 * abs(point.value) / len(here)
         trial = point.x.copy()
         trial[here] = minimise_penalised_quadratic(H, point.gradient[here], lam[here], trial[here], goal, self.tuning)
         step = trial - point.x
         slope = float(point.gradient @ step + lam @ (np.abs(trial) - np.abs(point.x)))
-        again = self.tuning.newton.needs_hessian(point, slope, self.gap)
-        next_columns = self.columns
-        if self.working:
-            wanted = self._candidates(trial, screen, lam)
-            grown = len(np.setdiff1d(wanted, here)) > 0
-            if grown or again:
-                next_columns = np.union1d(wanted, here) if grown else here
-            again = again or grown
+        next_columns, again = self.columns, False
+        if not self.quadratic:
+            again = self.tuning.newton.needs_hessian(point, slope, self.gap)
+            if self.working:
+                wanted = self._candidates(trial, screen, lam)
+                grown = len(np.setdiff1d(wanted, here)) > 0
+                next_columns = self._grown(wanted, here) if grown else here
+                again = again or grown
         return replace(self, columns=next_columns, hessian=H, wants_hessian=again, gap=point.gap), Move(step, slope)
+
+    def _grown(self, wanted: Array, here: Array) -> Array:
+        """The next working set: what is no longer wanted leaves a large one."""
+        return wanted if len(here) > self.tuning.candidates else np.union1d(wanted, here)
 
     def _candidates(self, x: Array, gradient: Array, lam: Array) -> Array:
         """Numbers of the coordinates that are not 0 or may not stay 0."""
-        return np.flatnonzero((x != 0) | (np.abs(gradient) >= self.tuning.candidate_share * lam))
+        used, size = (x != 0) | (lam == 0), np.abs(gradient)
+        new = np.flatnonzero(~used & (size >= self.tuning.candidate_share * lam))
+        most = max(self.tuning.candidates, int(used.sum()))
+        if self.working and len(new) > most:
+            new = new[np.argsort(lam[new] - size[new], kind="stable")[:most]]
+        used[new] = True
+        return np.flatnonzero(used)
 
 
 def minimise_penalised_quadratic(
@@ -83,10 +104,14 @@ def minimise_penalised_quadratic(
 ) -> Array:
     """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,)."""
     free, shrunk = np.flatnonzero(lam == 0), np.flatnonzero(lam)
-    out, S, q = x.copy(), H[np.ix_(shrunk, shrunk)], g[shrunk]
+    m, out, S, q = len(shrunk), x.copy(), H, g[shrunk]
     if len(free):
+        S = H[:m, :m].copy() if free[0] == m else H[np.ix_(shrunk, shrunk)]
         border, solve = H[np.ix_(free, shrunk)], factor(H[np.ix_(free, free)]).solve
-        S, q = S - border.T @ solve(border), q - border.T @ solve(g[free])
+        less = solve(border)
+        for i in range(0, m, 256):  # a large product is not made whole
+            S[i : i + 256] -= border[:, i : i + 256].T @ less
+        q = q - border.T @ solve(g[free])
     z = x[shrunk]
     linear = q - S @ z
     if shrink_quadratic(S, linear, lam[shrunk], z, goal, tuning.sweeps) > tuning.creeping:

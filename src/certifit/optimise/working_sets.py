@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from certifit.core import Solution, Step, fixed_point
+from certifit.core import ResumableUpdate, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.rows import Array
 from certifit.rows.threads import R, T, parallel_map
@@ -49,6 +49,7 @@ class KernelRows(Protocol):
     """A kernel matrix K (n, n) that is never in memory as a whole."""
 
     n: int
+    memory: Any  # values that are kept, and since when: a solver that goes on in another program needs the same
 
     @property
     def most(self) -> int:
@@ -106,12 +107,13 @@ class WorkingSetSolver(ABC, Generic[P, M]):
         self.measured = 0  # points measured so far
         self.last_progress = -np.inf  # the dual objective when it last rose enough
         self.idle = self.extra = 0  # rounds without progress; rounds beyond the tolerance
+        self.without_gain = 0  # rounds over all rows that gained nothing, where a subclass counts them
 
     def run(self, measure: Callable[[P], M], start: P, watcher: Watcher) -> Solution[P]:
         """Repeat rounds from `start` and return the point with the smallest gap."""
         found = fixed_point(
             measure,
-            self.update,
+            ResumableUpdate(self.update, self),
             start,
             tol=self.target,
             max_iter=self.limits.most_rounds,
@@ -136,6 +138,18 @@ class WorkingSetSolver(ABC, Generic[P, M]):
             self.closest, self.gap, self.objective, self.n_iter = at, relative, found.primal, self.measured
         self.measured += 1
         return Step(at if relative <= self.target else self.next_point(at, found), found.primal, relative)
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        """What is remembered from round to round, kernel values among it: the choice of rows depends on them."""
+        best = self.closest, self.gap, self.objective, self.n_iter
+        rounds = self.measured, self.last_progress, self.idle, self.extra, self.without_gain
+        return *best, self.latest, *rounds, self.gram.memory
+
+    @memory.setter
+    def memory(self, found: tuple[Any, ...]) -> None:
+        self.closest, self.gap, self.objective, self.n_iter, self.latest, *rounds, self.gram.memory = found
+        self.measured, self.last_progress, self.idle, self.extra, self.without_gain = rounds
 
     @property
     def stalled(self) -> bool:

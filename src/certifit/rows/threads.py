@@ -148,9 +148,9 @@ def parallel_map(f: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
 def _is_one_block(blocks: Any) -> bool:
     """Say whether there is one block only, for this thread alone: keeping an account of it would take longer.
 
-    Rows in memory know their number; a file would have to be read for it.
+    Rows in memory and lists know their number; a file would have to be read for it.
     """
-    return getattr(blocks, "n_blocks", 0) == 1
+    return len(blocks) == 1 if isinstance(blocks, (list, range)) else getattr(blocks, "n_blocks", 0) == 1
 
 
 def _for_each(work: Callable[[int, T], None], blocks: Iterable[T]) -> None:

@@ -188,6 +188,7 @@ class TableModel(Estimator):
             if self.target_ in table.column_names and table[self.target_].null_count == table.num_rows:
                 continue
             data = self._labelled(table, None, None)
+            assert isinstance(data, LabelledTable)  # as the block is
             matrix, features, new = encode_columns(self.columns_, data.table)
             surprises += new
             yield EncodedRows(matrix, data, features)

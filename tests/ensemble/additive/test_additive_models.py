@@ -235,6 +235,15 @@ def test_constant_columns_constant_targets_and_one_row():
     assert gone.certificate_.holds
 
 
+def test_a_function_that_does_nothing_is_zero():
+    """Rounding that is left about the mean of a constant function would be all there is, and so count for 100 %."""
+    rng = np.random.default_rng(1202)
+    X, y = rng.normal(size=(5, 5)), 37868.6714 + 1e-9 * rng.normal(size=5)
+    model = AdditiveRegressor(alpha=0.1, max_bins=4).fit(X, y)
+    assert all((shape.values == 0).all() for shape in model.shape_functions_)
+    assert (model.feature_importances_ == 0).all()
+
+
 def test_what_cannot_be_is_said():
     X, y = wavy(60)
     with pytest.raises(DataError, match="monotonic_cst with 3 classes"):

@@ -125,6 +125,11 @@ def test_settings_that_make_no_sense_are_refused(bad):
         BaggingClassifier(GaussianNB(), **bad).fit(*IRIS)
 
 
+def test_what_is_no_estimator_is_refused_in_words():
+    with pytest.raises(DataError, match="estimator=3"):
+        BaggingClassifier(3).fit(*IRIS)
+
+
 def test_weights_for_members_that_take_none_are_drawn_by():
     X, y = IRIS
     w = np.random.default_rng(0).exponential(size=len(y))

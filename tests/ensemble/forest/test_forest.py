@@ -315,6 +315,24 @@ def test_the_interval_covers_the_accuracy_on_new_rows():
     assert covered >= 36
 
 
+def test_values_and_targets_near_the_end_of_the_floats():
+    """Squares of squares of such targets, and float32 copies of such values, are beyond the largest number."""
+    X, y = friedman(60)
+    model = RandomForestRegressor(5, oob_score=True, random_state=0).fit(X * 1e300, y * 1e150)
+    assert model.certificate_.holds
+    assert np.isfinite(model.oob_interval_).all()
+    small = summarise(y[:, None] + 1.0, y, np.ones(60), 0)
+    assert summarise((y[:, None] + 1.0) * 2.0**500, y * 2.0**500, np.ones(60), 0) == small
+
+
+def test_weights_of_twelve_decades_are_proved():
+    """Both sides of a split are added up: a difference leaves a light side next to a heavy one no digits."""
+    X, y = friedman(120)
+    w = 10.0 ** np.random.default_rng(0).uniform(-6, 6, size=120)
+    model = ExtraTreesRegressor(6, random_state=0).fit(X, y, w)
+    assert audit(model, X, y, w).holds
+
+
 def test_prediction_intervals_cover():
     X, y = friedman(700)
     model = RandomForestRegressor(60, oob_score=True, random_state=0).fit(X[:300], y[:300])

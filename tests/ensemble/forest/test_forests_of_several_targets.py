@@ -174,12 +174,40 @@ def test_splits_of_one_target_alone_do_not_hold():
     assert "best split of a node missed by, of its impurity" in failed
 
 
+def test_intervals_are_the_jackknife_plus_of_each_target():
+    """The definition of Kim, Xu & Barber (2020), from the members and the rows that they have drawn."""
+    X, Y = amounts(80)
+    model = RandomForestRegressor(12, oob_score=True, random_state=0, max_depth=3).fit(X, Y)
+    drawn = np.array([np.isin(np.arange(80), sample) for sample in model.estimators_samples_])
+    some = ~drawn.all(axis=0)
+    said = np.stack([tree.predict(X[:5]) for tree in model.estimators_])
+    found = model.predict_interval(X[:5], 0.8)
+    assert found.shape == (5, 2, 2)
+    m = int(some.sum())
+    for t in range(2):
+        means = np.array([said[~drawn[:, i], :, t].mean(axis=0) for i in np.flatnonzero(some)])
+        residual = np.abs(model.oob_residual_[some, t])[:, None]
+        low = np.sort(means - residual, axis=0)[int(np.floor(0.2 * (m + 1))) - 1]
+        high = np.sort(means + residual, axis=0)[int(np.ceil(0.8 * (m + 1))) - 1]
+        np.testing.assert_allclose(found[:, t], np.column_stack([low, high]), rtol=1e-12)
+
+
+def test_quantiles_of_one_tree_are_those_of_its_leaf_for_each_target():
+    X, Y = amounts(80)
+    model = RandomForestRegressor(1, bootstrap=False, max_leaf_nodes=5, random_state=0).fit(X, Y)
+    found = model.predict_quantiles(X[:5], (0.25, 0.5), fitted_on=(X, Y))
+    leaf = model.apply(X)[:, 0]
+    for i in range(5):
+        own = np.sort(Y[leaf == leaf[i]], axis=0)
+        for q, level in enumerate((0.25, 0.5)):
+            np.testing.assert_array_equal(found[i, :, q], own[int(np.ceil(level * len(own))) - 1])
+
+
 def test_what_is_of_one_target_says_so():
     X, Y = amounts()
     model = RandomForestRegressor(5, oob_score=True, random_state=0).fit(X, Y)
-    for ask in (lambda: model.predict_interval(X), lambda: model.predict_quantiles(X, fitted_on=(X, Y))):
-        with pytest.raises(DataError, match="2 targets"):
-            ask()
+    with pytest.raises(DataError, match="the 2 of the fit"):
+        model.predict_quantiles(X, fitted_on=(X, Y[:, 0]))
     with pytest.raises(DataError, match="target"):
         audit(model, X, Y[:, 0])
     with pytest.raises(DataError, match="targets"):

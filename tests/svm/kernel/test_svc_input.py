@@ -160,22 +160,35 @@ def test_steps_of_all_free_variables_reach_the_minimum():
     best, start = (y * (0.5 + 0.1 * (v - (y * v).sum() * y / 12)) for v in rng.normal(size=(2, 12)))  # of sum 0
     linear = K @ best + 3.0
     alpha, t = y * start, linear - K @ start
-    descend_by_newton(K, y, t, alpha, np.ones(12))
+    descend_by_newton(K, y, t, alpha, np.ones(12), np.ones((12, 1)))
     np.testing.assert_allclose(y * alpha, best, atol=1e-8)
     np.testing.assert_allclose(t, 3.0, atol=1e-8)
     C = np.where(np.arange(12) < 4, y * start + 1e-3, 1.0)
     alpha = y * start
-    descend_by_newton(K, y, linear - K @ start, alpha, C)
+    descend_by_newton(K, y, linear - K @ start, alpha, C, np.ones((12, 1)))
     assert ((alpha >= 0) & (alpha <= C)).all()
     assert ((alpha == 0) | (alpha == C)).any()
     np.testing.assert_allclose(y @ alpha, 0.0, atol=1e-12)
     values = [0.5 * z @ K @ z - linear @ z for z in (best, y * alpha, start)]
     assert values[0] < values[1] < values[2]
     alpha = np.array([0.5, 0.5])
-    descend_by_newton(
-        np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), np.array([1.0, 0.0]), alpha, np.ones(2)
-    )
+    K, y, t = np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.0, -1.0]), np.array([1.0, 0.0])
+    descend_by_newton(K, y, t, alpha, np.ones(2), np.ones((2, 1)))
     assert alpha.tolist() == [0.5, 0.5]  # no kernel matrix: left to pairs
+
+
+def test_steps_that_keep_the_sum_of_either_side():
+    """½ zᵀKz - l·z is least among z of these sums where K z - l is the same number on each side."""
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(10, 10))
+    K, y, start = Z @ Z.T, np.repeat([1.0, -1.0], 5), np.full(10, 0.5)
+    linear, sides = K @ (y * rng.uniform(0.45, 0.55, 10)), np.column_stack([y > 0, y < 0]).astype(float)
+    alpha, t = start.copy(), linear - K @ (y * start)
+    descend_by_newton(K, y, t, alpha, np.ones(10), sides)
+    np.testing.assert_allclose(t, linear - K @ (y * alpha), atol=1e-10)
+    np.testing.assert_allclose(t, sides @ (sides.T @ t / 5), atol=1e-10)
+    np.testing.assert_allclose(sides.T @ alpha, 2.5, atol=1e-12)
+    assert ((alpha > 0) & (alpha < 1)).all()
 
 
 @every_kind

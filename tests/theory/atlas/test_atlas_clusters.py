@@ -2,13 +2,16 @@
 
 import warnings
 from itertools import product
+from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import KMeans, config, load_penguins
+from certifit.plots import plot_silhouettes
 
 PETALS = load_iris().data[:, 2:]
 STARTS = ([0, 60, 80, 120], [0, 1, 2, 120])
@@ -109,3 +112,72 @@ def test_control_a_worse_end_is_not_proved():
     # Its bound is true all the same: it lies below the best, and so does what the ratio leaves.
     assert worse.certificate_.bound <= BEST * (1 + 1e-12)
     assert worse.inertia_ / worse.certificate_.ratio <= BEST * (1 + 1e-12)
+
+
+# -------------------------------------------------------------------------------------------------------- silhouettes
+BILLS = load_penguins().dropna()[["bill_length_mm", "bill_depth_mm"]].to_numpy(float)
+BILLS = (BILLS - BILLS.mean(axis=0)) / BILLS.std(axis=0, ddof=1)
+
+
+@pytest.fixture(scope="module")
+def clusterings():
+    return {k: KMeans(k, random_state=0).fit(BILLS) for k in range(2, 7)}
+
+
+def silhouettes_by_hand(X, labels):
+    """(b - a) / max(a, b), row by row, as the definition says; clusters have two rows or more."""
+    found = []
+    for x, own in zip(X, labels, strict=True):
+        far = np.sqrt(((X - x) ** 2).sum(axis=1))
+        means = {j: far[labels == j].sum() / ((labels == j).sum() - (j == own)) for j in set(labels)}
+        a, b = means.pop(own), min(means.values())
+        found.append((b - a) / max(a, b))
+    return np.array(found)
+
+
+def drawn_bars(model, X):
+    """The lengths of a picture's bars, ascending."""
+    ax = plot_silhouettes(model, X)
+    bars = np.sort([bar.get_width() for bar in ax.patches])
+    plt.close(ax.figure)
+    return bars
+
+
+def test_bars_are_silhouettes(clusterings):
+    few = BILLS[::3]
+    expected = silhouettes_by_hand(few, clusterings[3].labels_[::3])
+    np.testing.assert_allclose(drawn_bars(clusterings[3], few), np.sort(expected), atol=1e-12)
+    assert -1 <= expected.min() < expected.max() <= 1
+
+
+def same_silhouettes(move):
+    """Whether rows that were moved have the bars of the rows where they were, in the same clusters."""
+    few = BILLS[::6]
+    labels = (few[:, 0] > 0).astype(int) + (few[:, 1] > 0)
+    here, there = (SimpleNamespace(labels_=labels, X=X) for X in (few, move(few)))
+    return np.allclose(drawn_bars(here, here.X), drawn_bars(there, there.X), atol=1e-9)
+
+
+def test_silhouettes_know_no_units():
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    assert same_silhouettes(lambda X: 25.4 * X @ turn + [3.0, -7.0])
+
+
+def test_control_one_column_stretched():
+    assert not same_silhouettes(lambda X: X * [1.0, 25.4])
+
+
+def peaks_at(values, k):
+    """Whether k has the largest value, and not as the largest k that was tried."""
+    return max(values, key=values.get) == k < max(values)
+
+
+def test_silhouettes_peak_at_the_species(clusterings):
+    mean = {k: silhouettes_by_hand(BILLS, model.labels_).mean() for k, model in clusterings.items()}
+    assert peaks_at(mean, 3)
+
+
+def test_control_the_sum_of_squares_never_peaks(clusterings):
+    fit = {k: -objective(BILLS, model.cluster_centers_) for k, model in clusterings.items()}
+    assert not any(peaks_at(fit, k) for k in fit)
+    assert np.all(np.diff(list(fit.values())) > 0)

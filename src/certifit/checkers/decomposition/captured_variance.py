@@ -101,8 +101,10 @@ def measure_covariance(S: Array, B: Array, hint: float | None = None) -> Capture
     SQ = S @ Q.T
     inner = Q @ SQ
     C = SQ - Q.T @ inner
-    E = S - Q.T @ SQ.T - SQ @ Q + Q.T @ inner @ Q
-    rest = upper_bound((E + E.T) / 2, hint)
+    rest = 0.0
+    if len(Q) < len(S):  # else no direction is left out
+        E = S - Q.T @ SQ.T - SQ @ Q + Q.T @ inner @ Q
+        rest = upper_bound((E + E.T) / 2, hint)
     captured = ((B @ S) * B).sum(axis=1)
     found = _assemble(float(np.trace(S)), captured, inner, rest, C, np.sqrt(np.maximum(np.diag(S), 0.0)))
     return replace(found, S=S)

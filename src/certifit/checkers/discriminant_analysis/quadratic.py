@@ -102,7 +102,8 @@ def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: floa
 
 def _largest(values: Array) -> float:
     """The largest size of an entry; infinite where one is not a number."""
-    return float(np.nan_to_num(np.abs(values), nan=np.inf).max(initial=0.0))
+    largest = float(np.abs(values).max(initial=0.0))
+    return np.inf if np.isnan(largest) else largest
 
 
 def _turned(R: Array) -> float:

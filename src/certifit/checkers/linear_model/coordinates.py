@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.blocks import dense, float_rows, is_wide
 from certifit.core import Check
 from certifit.rows import Array, Block, Largest, Rows, Sums
 
@@ -51,8 +52,10 @@ class CheckedColumnMoments(Sums):
 
 
 def column_moments(origin: Array, block: Block) -> CheckedColumnMoments:
-    """Sum a block's part."""
-    X = dense(block.X)
+    """Sum a block's part; wide CSR rows are summed about 0."""
+    X = float_rows(block.X)
+    if sparse.issparse(X):
+        return _sparse_moments(X, block.w)
     inside = X if block.w.all() else X[block.w > 0]
     most = np.array([inside.max(axis=0, initial=-np.inf), -inside.min(axis=0, initial=np.inf)])
     Z = X - origin
@@ -61,15 +64,30 @@ def column_moments(origin: Array, block: Block) -> CheckedColumnMoments:
         return CheckedColumnMoments(block.w.sum(), first, block.w @ np.square(Z, out=Z), Largest(most))
 
 
+def _sparse_moments(X: Any, w: Array) -> CheckedColumnMoments:
+    inside = X[w > 0]
+    most = np.full((2, X.shape[1]), -np.inf)
+    if inside.shape[0]:
+        most = np.array([inside.max(axis=0).toarray().ravel(), -inside.min(axis=0).toarray().ravel()])
+    with np.errstate(over="ignore"):
+        return CheckedColumnMoments(w.sum(), w @ X, w @ X.multiply(X), Largest(most))
+
+
 def centre(rows: Rows) -> Array:
     """Weighted means (d,) of the columns that lie far from 0 for their spread, 0 for the others."""
-    origin = dense(next(iter(rows)).X[:1])[0]
+    origin = origin_of(rows, intercept=True)
     return rows.sum(partial(column_moments, origin)).centre(origin)
 
 
-def less(X: Array, m: Array) -> Array:
-    """X - m, not a copy where m is 0."""
-    return X - m if m.any() else X
+def less(X: Any, m: Array) -> Any:
+    """X - m, not a copy where m is 0; CSR rows stay so, since m is not 0 only where hardly an entry is 0."""
+    if not m.any():
+        return X
+    if not sparse.issparse(X):
+        return X - m
+    n, full = X.shape[0], np.flatnonzero(m)
+    taken = np.tile(m[full], n), np.tile(full, n), len(full) * np.arange(n + 1)
+    return X - type(X)(taken, shape=X.shape)
 
 
 def no_intercept(b: Array) -> Check:
@@ -108,9 +126,12 @@ class ScaledCoordinates(NamedTuple):
         """The same with these columns of z alone."""
         return self._replace(kept=kept, squares=None if self.squares is None else self.squares[kept])
 
-    def scaled(self, Z: Array) -> Array:
+    def scaled(self, Z: Any) -> Any:
         """Rows (rows, d) that are already centred, in these coordinates (rows, d1): always a new array."""
         n, d = Z.shape
+        if sparse.issparse(Z):  # wide rows are used as they are: no Hessian is formed of so many columns
+            part = type(Z)((Z.data / self.scale[Z.indices], Z.indices, Z.indptr), shape=Z.shape)
+            return sparse.hstack([part, np.ones((n, 1))], format="csr") if self.intercept else part
         out = np.empty((n, d + self.intercept), dtype=Z.dtype)
         np.divide(Z, self.scale, out=out[:, :d])
         out[:, d:] = 1.0
@@ -157,8 +178,11 @@ def error_of(J: Array, inverse: Array, distance: float) -> Array:
 
 
 def origin_of(rows: Rows, intercept: bool) -> Array:
-    """Where columns (d,) are summed about: the first row, or 0 without an intercept."""
-    return dense(next(iter(rows)).X[:1])[0] if intercept else np.zeros(rows.n_features)
+    """Where columns (d,) are summed about: the first row, or 0 without an intercept and for wide CSR rows."""
+    if not intercept:
+        return np.zeros(rows.n_features)
+    first = next(iter(rows)).X[:1]
+    return np.zeros(rows.n_features) if is_wide(first) else dense(first)[0]
 
 
 def scaled_coordinates(rows: Rows, intercept: bool) -> ScaledCoordinates:

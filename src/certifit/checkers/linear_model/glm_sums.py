@@ -24,13 +24,13 @@ from certifit.checkers.linear_model.coordinates import (
     less,
     origin_of,
 )
-from certifit.checkers.plain.blocks import dense, dense_rows
+from certifit.checkers.plain.blocks import dense, dense_rows, float_rows, row_squares
 from certifit.checkers.plain.dual_points import EPS, DualSums
 from certifit.checkers.plain.response_columns import response_columns
 from certifit.checkers.plain.response_conjugates import gain, has_conjugate
 from certifit.checkers.plain.response_likelihoods import constant_score
 from certifit.checkers.plain.response_losses import GlmClaim, LossTerms, loss, score_rounding, term_size
-from certifit.rows import Array, Block, Largest, Rows, Sums
+from certifit.rows import Array, Block, Largest, Matrix, Rows, Sums
 
 
 class GlmPoint(NamedTuple):
@@ -59,7 +59,7 @@ class GlmPoint(NamedTuple):
 class RowTerms(NamedTuple):
     """What the rows with a positive weight contribute at a point."""
 
-    Z: Array  # (rows, d) centred
+    Z: Matrix  # (rows, d) centred; CSR where that is wide
     times: Array  # (rows,) row weights
     w: Array  # (rows,) row weights times trials
     y: Array  # (rows,)
@@ -79,7 +79,7 @@ def row_terms(at: GlmPoint, block: Block) -> RowTerms:
     y, used, times = y - at.y0, w > 0, block.w
     if not used.all():
         y, w, offset, times = y[used], w[used], offset[used], times[used]
-    Z = less(dense_rows(block.X, used), at.m)
+    Z = less(float_rows(block.X if used.all() else block.X[used]), at.m)
     with np.errstate(all="ignore"):
         eta = Z @ at.beta + at.b + offset
     return RowTerms(Z, times, w, y, offset, eta, loss(at.claim, eta, y))
@@ -97,8 +97,8 @@ class GradientSize(Sums):
     direct: Array  # (m,) Σ s |z|, or 0-d where that is not formed
 
     @classmethod
-    def of(cls, size: Array, times: Array, Z: Array, coordinates: ScaledCoordinates) -> GradientSize:
-        direct = size @ np.abs(Z) if not coordinates.plain or coordinates.squares is None else np.zeros(())
+    def of(cls, size: Array, times: Array, Z: Matrix, coordinates: ScaledCoordinates) -> GradientSize:
+        direct = size @ abs(Z) if not coordinates.plain or coordinates.squares is None else np.zeros(())
         return cls(float(size.sum()), float((size / times) @ size), direct)
 
     def without(self, kept: Array) -> GradientSize:
@@ -163,11 +163,11 @@ def quadratic(at: GlmPoint, coordinates: ScaledCoordinates, hessian: bool, block
         )
 
 
-def _summed(at: GlmPoint, coordinates: ScaledCoordinates, terms: RowTerms, Z: Array) -> Array:
+def _summed(at: GlmPoint, coordinates: ScaledCoordinates, terms: RowTerms, Z: Matrix) -> Array:
     """At least the sum of the sizes of the terms in β·z of each row (rows,)."""
     if coordinates.kept is not None or not coordinates.plain:
-        return np.abs(terms.Z) @ np.abs(at.beta)
-    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))  # Cauchy and Schwarz
+        return abs(terms.Z) @ np.abs(at.beta)
+    lengths = np.sqrt(row_squares(Z))  # Cauchy and Schwarz
     return lengths * (float(np.linalg.norm(at.beta * coordinates.scale)) * (1 + 1e-9))
 
 
@@ -392,6 +392,6 @@ def explicit_dual_sums(claim: GlmClaim, u: Array, terms: RowTerms) -> GlmDualSum
 
 def _sums(terms: RowTerms, u: Array, u_size: Array, gains: tuple[Array, Array]) -> GlmDualSums:
     w, (value, value_size) = terms.w, gains
-    v, v_size = (w * u) @ terms.Z, (w * u_size) @ np.abs(terms.Z)
+    v, v_size = (w * u) @ terms.Z, (w * u_size) @ abs(terms.Z)
     balance, mass = np.asarray(float(w @ u)), np.asarray(float(w @ np.abs(u)))
     return GlmDualSums(DualSums(float(w @ value), float(w @ value_size), v, v_size, balance, mass), float(w @ u_size))

@@ -97,6 +97,7 @@ def _terms(claim: IntervalClaim, sizes: SplitSizes | None) -> list[tuple[str, fl
     if claim.covers == "at least":
         # One test of many rows is about normal; wider intervals are allowed for where rows depend on each other.
         plain = claim.way in ("percentiles", "none", "log scale") or (claim.way == "normal" and claim.inflation == 1)
+        plain = plain or (claim.way in ("normal", "corrected t") and has_no_width(claim))
         found.append(("at least as often as it says, without a reason (1: yes)", float(plain), 0.0))
     if claim.way == "normal":
         # Errors of dependent rows are no smaller than those of independent ones; .632 is the smallest share of them.
@@ -110,6 +111,11 @@ def _terms(claim: IntervalClaim, sizes: SplitSizes | None) -> list[tuple[str, fl
         most = sizes.splits if claim.way == "corrected t" and sizes.splits > 1 else sizes.tested
         found.append(("scores beyond those that were measured", float(max(0, len(claim.values) - most)), 0.0))
     return found
+
+
+def has_no_width(claim: IntervalClaim) -> bool:
+    """Say whether all scores are alike, so that their spread says nothing of the error of their mean."""
+    return bool(claim.high - claim.low <= 1e-12 * max(1.0, abs(claim.estimate)))
 
 
 def _estimate_alone(claim: IntervalClaim) -> list[tuple[str, float, float]]:

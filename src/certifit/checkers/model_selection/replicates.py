@@ -43,7 +43,7 @@ def certify_replicates(
         if claim.alpha is None:
             worst = max(worst, _distance_of_refit(claim.values[b], X[rows], y[rows], estimator))
         else:
-            worst = max(worst, relative_residual(claim, b, X[rows], y[rows]))
+            worst = max(worst, relative_residual(claim, b, (X, y), np.bincount(rows, minlength=len(y))))
     ends = np.quantile(claim.values, [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2], axis=0)
     size = np.maximum(np.abs(claim.values).max(axis=0), 1e-300)
     off = float((np.abs(np.stack([claim.low, claim.high]) - ends) / size).max())
@@ -83,19 +83,24 @@ def _mix(x: Array) -> Array:
     return x ^ (x >> np.uint64(31))
 
 
-def relative_residual(claim: ReplicateClaim, b: int, X: Array, y: Array) -> float:
-    """Return the largest slope of a replicate's objective, in those of its terms one by one."""
-    d = X.shape[1]
+def relative_residual(claim: ReplicateClaim, b: int, table: tuple[Array, Array], drawn: Array) -> float:
+    """Return the largest slope of a replicate's objective, in those of its terms one by one.
+
+    Rows of the table X (n, d), y (n,) count as often as they were `drawn` (n,).
+    """
+    X, y = table
+    d, w = X.shape[1], drawn.astype(np.float64)
     slopes, height = claim.values[b, :d], float(claim.values[b, d]) if claim.intercept else 0.0
+    level = 0.0
     if claim.intercept:
-        mean = X.mean(axis=0)
+        mean, level = w @ X / w.sum(), float(w @ y / w.sum())
         X, height = X - mean, height + float(mean @ slopes)
     errors = y - X @ slopes - height
-    gradient = X.T @ errors - claim.alpha * slopes
-    scale = np.sqrt((X**2).sum(axis=0) * float((y - y.mean() * claim.intercept) @ (y - y.mean() * claim.intercept)))
+    gradient = (w * errors) @ X - claim.alpha * slopes
+    scale = np.sqrt(np.einsum("i,ij,ij->j", w, X, X) * float(w @ (y - level) ** 2))
     found = float((np.abs(gradient) / np.maximum(scale, 1e-300)).max())
     if claim.intercept:
-        found = max(found, abs(float(errors.sum())) / max(float(np.abs(y).sum()), 1e-300))
+        found = max(found, abs(float(w @ errors)) / max(float(w @ np.abs(y)), 1e-300))
     return found
 
 

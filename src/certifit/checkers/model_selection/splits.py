@@ -237,7 +237,7 @@ def _block_keys(block: Block) -> Array:
     return _sparse_keys(block.X) if sparse.issparse(block.X) else _number_keys(np.asarray(block.X, dtype=np.float64))
 
 
-def _number_keys(X: Array, numbers_at_once: int = 32_768) -> Array:
+def _number_keys(X: Array, numbers_at_once: int = 65_536) -> Array:
     """Return hashes of rows of numbers (n, d): -0 is 0, and one NaN is any other; a stretch of rows at a time.
 
     Each number is multiplied and folded, so that all of its bits reach the lowest, and a row is the sum of its
@@ -247,10 +247,9 @@ def _number_keys(X: Array, numbers_at_once: int = 32_768) -> Array:
     keys, step = np.empty(n, dtype=np.uint64), max(1, numbers_at_once // max(d, 1))
     factors = _mix_bits(np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)
     numbers, upper = np.empty((min(step, n), d)), np.empty((min(step, n), d), dtype=np.uint64)
-    for start in range(0, n, step):
-        part = numbers[: min(step, n - start)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.add(X[start : start + step], 0.0, out=part)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, n, step):
+            part = np.add(X[start : start + step], 0.0, out=numbers[: min(step, n - start)])
             if np.isnan(part.sum()):
                 part[np.isnan(part)] = np.nan
             bits, half = part.view(np.uint64), upper[: len(part)]

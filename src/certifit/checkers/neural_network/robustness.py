@@ -9,8 +9,9 @@ activation functions" (2018).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +23,21 @@ from certifit.checkers.neural_network.plain_columns import PlainRobustColumns
 from certifit.checkers.neural_network.plain_layers import (
     PlainActivation,
     PlainConvolution,
+    PlainDense,
     PlainFlatten,
     PlainLayer,
+    PlainNormalisation,
     PlainPool,
     PlainReshape,
+)
+from certifit.checkers.neural_network.receptive_fields import (
+    BoundedLayer,
+    PoolLines,
+    SeenWindows,
+    UnitLines,
+    least_of_units,
+    numbers_of_window,
+    see_windows,
 )
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Setting
@@ -39,34 +51,11 @@ _LEAKS = {"relu": 0.0, "leaky_relu": 0.01, "identity": 1.0}  # slope below 0
 class RobustnessTuning:
     """How radii are searched, and what rounding may do."""
 
-    halvings: int = 20
-    rows: int = 64  # at a time
-    entries: int = 1 << 22  # of bounds at a time: those of a layer take rows * units * units numbers
+    resolution: float = 2.0**-20  # of a radius, in the largest that is looked for
+    most_trials: int = 60  # values of eps for a row
+    rows: int = 16  # at a time
+    entries: int = 1 << 19  # numbers at a time, which the cache holds
     rounding: float = 1e-12  # relative to the sizes summed
-
-
-class UnitLines(NamedTuple):
-    """Lines below and above each unit of a layer, for every row (n, *units)."""
-
-    below: Array  # slope of the line below, through 0
-    above: Array  # slope of the line above
-    offset: Array  # and its height at 0
-
-
-class PoolLines(NamedTuple):
-    """Lines below and above the largest value of each window, for every row (n, *outputs)."""
-
-    place: Array  # of the window, whose value is below: the one with the highest lower bound
-    sure: Array  # whether that is the largest, so that it is above too
-    most: Array  # a height that no value of the window exceeds
-
-
-class BoundedLayer(NamedTuple):
-    """A layer, the shape of its rows, and lines where it is not linear."""
-
-    layer: PlainLayer
-    shape: tuple[int, ...]
-    lines: UnitLines | PoolLines | None
 
 
 def read_network(model: Any) -> NetworkClaim:
@@ -90,6 +79,12 @@ def robust_radius(model: Any, X: Any, y: Any = None, *, most: float = 1.0) -> Ar
     Returns
     -------
     array (n,) : `(radius >= eps).mean()` is the proved share of rows whose class cannot change within eps
+
+    >>> from certifit import MLPClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> network = MLPClassifier((2,), solver="lbfgs", alpha=0.1, random_state=0).fit(X, y)
+    >>> (robust_radius(network, [[0.0], [3.0], [1.5]]) >= 0.9).tolist()  # 1.5 lies where the class changes
+    [True, True, False]
     """
     Setting(float, above=0, below=np.inf).check("most", most)
     claim = read_network(model)
@@ -136,49 +131,155 @@ def _leads(claim: NetworkClaim, X: Array) -> tuple[Array, Array]:
 
 
 def _search(claim: NetworkClaim, X: Array, lead: Array, how: tuple[float, RobustnessTuning]) -> Array:
-    """The largest eps for which every lead is proved positive, by halving; each value was proved by itself."""
+    """The largest eps for which every lead is proved positive; each value was proved by itself.
+
+    Between the last that was proved and the first that was not, the next is where a line through their leads
+    vanishes (the Illinois method); rows whose interval is short enough are left alone.
+    """
     most, tuning = how
-    low, high = np.zeros(len(X)), np.full(len(X), most)
-    eps = high.copy()
-    for _ in range(tuning.halvings):
-        proved = _least(claim, X, lead, eps, tuning).min(axis=1) > 0
-        low, high = np.where(proved, eps, low), np.where(proved, high, eps)
-        eps = 0.5 * (low + high)
+    short = tuning.resolution * most
+    at_low, high = _changes(claim, X, lead, most)
+    low, at_high = np.zeros(len(X)), -at_low
+    whole = np.flatnonzero(high == np.inf)
+    if len(whole):
+        high[whole] = most
+        at_high[whole] = _least(claim, X[whole], lead[whole], high[whole], tuning).min(axis=1)
+        low[whole] = np.where(at_high[whole] > 0, most, 0.0)
+    for _ in range(tuning.most_trials):
+        rows = np.flatnonzero(high - low > short)
+        if not len(rows):
+            break
+        share = np.clip(at_low[rows] / (at_low[rows] - at_high[rows]), 0.05, 0.95)
+        eps = np.maximum(low[rows] + share * (high - low)[rows] - 0.5 * short, low[rows])
+        found = _least(claim, X[rows], lead[rows], eps, tuning).min(axis=1)
+        proved = found > 0
+        # An end that stays has its lead halved, so that the other comes nearer next time.
+        at_low[rows], at_high[rows] = (
+            np.where(proved, found, 0.5 * at_low[rows]), np.where(proved, 0.5 * at_high[rows], found),
+        )  # fmt: skip
+        low[rows], high[rows] = np.where(proved, eps, low[rows]), np.where(proved, high[rows], eps)
     return low
+
+
+def _changes(claim: NetworkClaim, X: Array, lead: Array, most: float) -> tuple[Array, Array]:
+    """The smallest lead of each row, and an eps at which a move along its slope loses it, or infinity.
+
+    Nothing is proved by that: it tells where no proof can be found, so that none is looked for.
+    """
+    x, memories = X, []
+    for layer in claim.layers:
+        x, memory = layer.forward(x)
+        memories.append(memory)
+    leads = (lead * x[:, None]).sum(axis=2)
+    at = np.arange(len(X))
+    delta = lead[at, leads.argmin(axis=1)]
+    for layer, memory in zip(reversed(claim.layers), reversed(memories), strict=True):
+        delta = layer.backward(delta, memory)
+    eps, changed = most, np.full(len(X), np.inf)
+    while eps > 1e-3 * most:
+        scores = network_scores(claim, X - eps * np.sign(delta))
+        changed[(lead * scores[:, None]).sum(axis=2).min(axis=1) < 0] = eps
+        eps *= 0.5
+    return leads.min(axis=1), changed
 
 
 def _least(claim: NetworkClaim, X: Array, lead: Array, eps: Array, tuning: RobustnessTuning) -> Array:
     """Lower bounds (n, q) of linear functions of the scores, over all rows within eps."""
     layers: list[BoundedLayer] = []
-    x = np.zeros((1, X.shape[1]))  # goes along for its shape
-    for layer in claim.layers:
+    box = X - eps[:, None], X + eps[:, None]
+    # Intervals are as good as lines behind one layer that mixes numbers which move by themselves.
+    mixed = 0
+    for number, layer in enumerate(claim.layers):
         lines: UnitLines | PoolLines | None = None
+        shape = box[0].shape[1:]
         pool = isinstance(layer, PlainPool) and layer.largest
         if pool or (isinstance(layer, PlainActivation) and layer.name != "identity"):
-            low, high = _unit_bounds(layers, x.shape[1:], X, eps, tuning)
+            if mixed > 1:
+                box = _narrow(layers, box, _open_units(claim.layers[number:], *box), (X, eps, tuning))
             if isinstance(layer, PlainPool):
-                lines = _pool_lines(layer, low, high)
+                lines = _pool_lines(layer, *box)
             elif isinstance(layer, PlainActivation):
-                lines = _unit_lines(low, high, _LEAKS[layer.name])
-        layers.append(BoundedLayer(layer, x.shape[1:], lines))
-        x = layer.forward(x)[0]
+                lines = _unit_lines(*box, _LEAKS[layer.name])
+            mixed = 1  # of numbers that depend on each other from here on
+        mixed += isinstance(layer, (PlainDense, PlainConvolution)) or (isinstance(layer, PlainPool) and not pool)
+        layers.append(BoundedLayer(layer, shape, lines))
+        box = _interval(layer, *box, tuning.rounding)
     return _back(layers, X, lead, eps, tuning.rounding)
 
 
-def _unit_bounds(
-    layers: list[BoundedLayer], shape: tuple[int, ...], X: Array, eps: Array, tuning: RobustnessTuning
+def _interval(layer: PlainLayer, low: Array, high: Array, rounding: float) -> tuple[Array, Array]:
+    """What a layer makes of numbers between low and high, number by number."""
+    if not isinstance(layer, (PlainDense, PlainConvolution, PlainNormalisation)):
+        low, high = layer.forward(low)[0], layer.forward(high)[0]
+        return low - rounding * np.abs(low), high + rounding * np.abs(high)
+    middle = 0.5 * (low + high)
+    half = np.maximum(high - middle, middle - low)
+    sizes = layer._replace(W=np.abs(layer.W), b=np.zeros_like(layer.b))
+    offset = np.abs(layer.forward(np.zeros_like(low[:1]))[0])
+    if isinstance(sizes, PlainNormalisation):
+        sizes = sizes._replace(moments=np.stack([np.zeros_like(layer.b), sizes.moments[1]]))
+    centre, spread = layer.forward(middle)[0], sizes.forward(half)[0]
+    spread = spread + rounding * (sizes.forward(np.abs(middle))[0] + spread + offset)
+    return centre - spread, centre + spread
+
+
+def _open_units(layers: Sequence[PlainLayer], low: Array, high: Array) -> Array:
+    """Whether lines of the first of these layers could be closer if a unit's bounds were (n, *units)."""
+    if isinstance(layers[0], PlainActivation):
+        return (low < 0) & (high > 0)
+    pool = layers[0]
+    assert isinstance(pool, PlainPool)
+    lines, best = _pool_lines(pool, low, high), pool.forward(low)[0]
+    settled = lines.sure
+    if len(layers) > 1 and isinstance(layers[1], PlainActivation) and layers[1].name == "relu":
+        settled = (settled & (best >= 0)) | (lines.most <= 0)
+    rivals = pool.windows(high) > best
+    rivals |= np.arange(len(rivals)).reshape(-1, *(1,) * best.ndim) == lines.place
+    found = np.zeros(low.shape, bool)
+    a, b = pool.size
+    for k, part in enumerate(rivals & ~settled):
+        i, j = divmod(k, b)
+        found[:, :, i : i + a * part.shape[2] : a, j : j + b * part.shape[3] : b] = part
+    return found
+
+
+def _narrow(
+    layers: list[BoundedLayer], box: tuple[Array, Array], wanted: Array, how: tuple[Array, Array, RobustnessTuning]
 ) -> tuple[Array, Array]:
-    """The least and the largest that each unit behind these layers can be, (n, *shape)."""
-    units = int(np.prod(shape))
-    widest = max([units, *(int(np.prod(one.shape)) for one in layers)])
-    step = max(1, tuning.entries // (len(X) * widest))
-    low, high = np.empty((len(X), units)), np.empty((len(X), units))
-    for start in range(0, units, step):
-        some = np.eye(min(step, units - start), units, start).reshape(1, -1, *shape)
-        here = slice(start, start + step)
-        low[:, here] = _back(layers, X, some, eps, tuning.rounding)
-        high[:, here] = -_back(layers, X, -some, eps, tuning.rounding)
-    return low.reshape(-1, *shape), high.reshape(-1, *shape)
+    """Bounds of the units that are wanted, by lines where these are closer than intervals."""
+    X, eps, tuning = how
+    low, high = (side.reshape(len(X), -1).copy() for side in box)
+    row, unit = np.nonzero(wanted.reshape(len(X), -1))
+    shape = box[0].shape[1:]
+    if see_windows(layers):
+        step = max(1, tuning.entries // numbers_of_window(layers, shape[0]))
+        for start in range(0, len(row), step):
+            r, u = row[start : start + step], unit[start : start + step]
+            place = u % (shape[1] * shape[2])
+            seen = SeenWindows(r, place // shape[2], place % shape[2])
+            one = (u // (shape[1] * shape[2]))[:, None] == np.arange(shape[0])
+            for side, sign in ((low, 1.0), (high, -1.0)):
+                found = sign * least_of_units(layers, (seen, sign * one), X, eps, tuning.rounding)
+                side[r, u] = np.maximum(side[r, u], found) if sign > 0 else np.minimum(side[r, u], found)
+        return low.reshape(box[0].shape), high.reshape(box[0].shape)
+    widest = max([low.shape[1], *(_numbers(one) for one in layers)])
+    # Every row has as many places as the one with the most; a row with fewer asks about its first unit again.
+    counts = np.bincount(row, minlength=len(X))
+    every = np.zeros((len(X), int(counts.max(initial=0))), dtype=np.intp)
+    every[row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)] = unit
+    at, step = np.arange(len(X))[:, None], max(1, tuning.entries // (len(X) * widest))
+    for start in range(0, every.shape[1], step):
+        here = every[:, start : start + step]
+        some = (here[:, :, None] == np.arange(low.shape[1])).astype(float).reshape(*here.shape, *shape)
+        low[at, here] = np.maximum(low[at, here], _back(layers, X, some, eps, tuning.rounding))
+        high[at, here] = np.minimum(high[at, here], -_back(layers, X, -some, eps, tuning.rounding))
+    return low.reshape(box[0].shape), high.reshape(box[0].shape)
+
+
+def _numbers(one: BoundedLayer) -> int:
+    """How many numbers one question takes on its way back through a layer."""
+    size, layer = int(np.prod(one.shape)), one.layer
+    return size * layer.W[0, 0].size // layer.stride**2 if isinstance(layer, PlainConvolution) else size
 
 
 def _unit_lines(low: Array, high: Array, leak: float) -> UnitLines:

@@ -22,7 +22,8 @@ def middle_of_best(t: Array, s: Array, C: Array) -> float:
     3.0
     """
     counted = C > 0
-    t, s, C = t[counted], s[counted], C[counted]
+    if not counted.all():
+        t, s, C = t[counted], s[counted], C[counted]
     if not len(t):
         return 0.0
     order = np.argsort(t, kind="stable")
@@ -54,7 +55,8 @@ def middle_of_quantile(m: Array, C: Array, total: float) -> float:
     2.5
     """
     counted = C > 0
-    m, C = m[counted], C[counted]
+    if not counted.all():
+        m, C = m[counted], C[counted]
     order = np.argsort(m, kind="stable")
     below = np.cumsum(C[order], dtype=np.float64)
     slack = 4 * float(np.finfo(float).eps) * float(np.sqrt(len(m)) * below[-1])

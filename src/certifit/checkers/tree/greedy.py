@@ -213,7 +213,7 @@ def _best_along(claim: GrowthClaim, node: NodeRows, places: Array) -> float:
     partly = np.flatnonzero((missing > 0) & (missing < n))
     ends[n - 1 - missing[partly], partly] = True
     left, w = np.cumsum(node.sums[order], axis=0), np.cumsum(node.w[order], axis=0)
-    right, rest = _sums_after(node.sums[order]), _sums_after(node.w[order])
+    right, rest = sums_after(node.sums[order]), sums_after(node.w[order])
     rows = np.broadcast_to(np.arange(1, n + 1)[:, None], x.shape)
     best = -np.inf
     for also_left in (False, True) if len(partly) else (False,):
@@ -222,7 +222,7 @@ def _best_along(claim: GrowthClaim, node: NodeRows, places: Array) -> float:
             left, w = left[:, partly] + lost.T @ node.sums, w[:, partly] + node.w @ lost
             rows, ends, order = rows[:, partly] + missing[partly], ends[:, partly], order[:, partly]
             known = ~np.isnan(x[:, partly])
-            right, rest = _sums_after(node.sums[order] * known[..., None]), _sums_after(node.w[order] * known)
+            right, rest = sums_after(node.sums[order] * known[..., None]), sums_after(node.w[order] * known)
         allowed = ends & (rows >= claim.leaf_rows) & (n - rows >= max(claim.leaf_rows, 1))
         allowed &= (w >= claim.leaf_weight) & (rest >= claim.leaf_weight)
         if not allowed.any():
@@ -236,7 +236,7 @@ def _best_along(claim: GrowthClaim, node: NodeRows, places: Array) -> float:
     return best
 
 
-def _sums_after(parts: Array) -> Array:
+def sums_after(parts: Array) -> Array:
     """What comes after each entry of the first axis, added up from the end: a difference would lose digits."""
     found = np.zeros_like(parts)
     found[:-1] = np.cumsum(parts[:0:-1], axis=0)[::-1]

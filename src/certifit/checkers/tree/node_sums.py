@@ -58,7 +58,10 @@ def leaf_sums(tree: PlainTree, value: Array, criterion: str, classes: tuple[int,
     if criterion == "absolute_error":
         return LeafSums(count, weight, totals, none, *_passing_sums(tree, value[:, :, 0], y, block))
     away = y - value[at, :, 0]
-    parts = (away, away**2, np.abs(away), xlogy(y, np.maximum(y, 0)))
+    logs = np.zeros(y.shape)  # but for counts: other amounts may be negative
+    if criterion == "poisson":
+        logs = np.where((w > 0)[:, None], xlogy(y, np.maximum(y, 0)), 0.0)
+    parts = (away, away**2, np.abs(away), logs)
     sums = [np.stack([np.bincount(at, w * part[:, j], m) for j in range(t)], axis=1) for part in parts]
     moved, spread, size, poisson = sums
     return LeafSums(count, weight, moved[:, :, None], spread, size, poisson, none, none)

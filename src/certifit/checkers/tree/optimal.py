@@ -38,21 +38,23 @@ BOUNDED = "no tree of this depth costs less than the lower bound, whatever its t
 class OptimalityTuning:
     """How many rows are counted at a time: as many as fit in the cache beside their places.
 
-    Up to `few_borders` a value is compared with each of them, which is faster than to search for its place.
+    Up to `few_borders` a value is compared with each of them, which is faster than to search for its place. The first
+    `glanced_rows` of a block mostly show every bin to have several values.
     """
 
-    block_rows: int = 32_768
+    block_rows: int = 16_384
     few_borders: int = 48
+    glanced_rows: int = 2048
 
 
 @dataclass(frozen=True)
 class BinnedRows:
     """Rows of positive weight by the bins of their columns."""
 
-    codes: list[Array]  # of each column (n,); missing values have the number after the last bin
+    codes: list[Array]  # of each column (n,) int32; missing values have the number after the last bin
     sides: list[Array]  # of each column (2c, bins + 1): which bins lie left and right of its candidates
     channels: Array  # (n, k) weights of classes, or w, w (y - mean), w (y - mean)²
-    labels: Array | None  # (n,) class numbers; None for amounts
+    labels: Array | None  # (n,) int32 class numbers; None for amounts
     weight: Array | None  # (n,); None where all are 1
 
     @property
@@ -60,11 +62,27 @@ class BinnedRows:
         return self.labels is None
 
     @cached_property
+    def totals(self) -> Array:
+        """The sums of the channels (k,)."""
+        return np.array([part.sum() for part in self.channels.T])
+
+    @cached_property
     def labelled(self) -> list[Array]:
         """Of each column, the numbers of bin and class in one."""
         if self.labels is None:
             return self.codes
-        return [code * self.channels.shape[1] + self.labels for code in self.codes]
+        return [code * np.int32(self.channels.shape[1]) + self.labels for code in self.codes]
+
+    @cached_property
+    def usual_step(self) -> int:
+        """How far apart the places of one column's bins lie, if the other has as many bins as most have."""
+        sizes = [sides.shape[1] for sides in self.sides]
+        return max(set(sizes), key=sizes.count) * (1 if self.labels is None else self.channels.shape[1])
+
+    @cached_property
+    def spread(self) -> list[Array]:
+        """Of each column, the numbers of bins times the usual step, which most pairs of columns need."""
+        return [code * np.int32(self.usual_step) for code in self.codes]
 
     def tensor(self, columns: tuple[int, ...]) -> Array:
         """The sums of the channels over the bins of some columns."""
@@ -76,7 +94,8 @@ class BinnedRows:
             rows = slice(start, start + step)
             place = self.labelled[columns[-1]][rows]
             for j, each in zip(columns[:-1], steps, strict=False):
-                place = place + self.codes[j][rows] * each
+                usual = each == self.usual_step
+                place = place + (self.spread[j][rows] if usual else self.codes[j][rows].astype(np.int64) * each)
             if self.labels is not None:  # one count of all classes
                 weight = None if self.weight is None else self.weight[rows]
                 total += np.bincount(place, weight, total.size).reshape(total.shape)
@@ -109,7 +128,7 @@ def _both_sides(cost: Array, axis: int) -> Array:
 
 def cheapest_tree(rows: BinnedRows, depth: int) -> float:
     """The cost of the cheapest tree over the candidates, which may give rows away."""
-    d, whole = len(rows.codes), float(rows.cost(rows.channels.sum(axis=0)))
+    d, whole = len(rows.codes), float(rows.cost(rows.totals))
     alone = parallel_map(rows.leaf_costs, [(j,) for j in range(d)])
     if depth == 1:
         return min([whole, *(float(_both_sides(cost, 0)) for cost in alone)])
@@ -168,21 +187,18 @@ def binned_rows(rows: Rows, borders: list[Array], classes: int) -> BinnedRows:
         np.array([*_sides(len(own) + 1, low < high, bool((code > len(own)).any()))]).reshape(-1, len(own) + 2)
         for own, low, high, code in zip(borders, least, largest, codes, strict=True)
     ]
-    labels = y.astype(np.int64) if classes else None
+    labels = y.astype(np.int32) if classes else None
     return BinnedRows(codes, sides, channels, labels, None if (w == 1).all() else w)
 
 
 def _binned(borders: list[Array], block: Block) -> tuple[list[Array], list[Array], list[Array], Array, Array]:
-    """Codes and ranges of the bins of a block's rows, with targets and weights."""
+    """Codes of a block's rows, two values of each bin, with targets and weights."""
     kept = block.w > 0
     X = dense(block.X)[kept].astype(np.float64)
     codes, least, largest = [], [], []
     for x, own in zip(X.T, borders, strict=True):
         known, number = ~np.isnan(x), _bin_numbers(own, x)
-        low, high = np.full(len(own) + 1, np.inf), np.full(len(own) + 1, -np.inf)
-        there = slice(None) if known.all() else known
-        np.minimum.at(low, number[there], x[there])
-        np.maximum.at(high, number[there], x[there])
+        low, high = _two_values(x, number, known, len(own) + 1)
         number[~known] = len(own) + 1
         codes.append(number)
         least.append(low)
@@ -190,14 +206,28 @@ def _binned(borders: list[Array], block: Block) -> tuple[list[Array], list[Array
     return codes, least, largest, np.asarray(block.y)[kept], block.w[kept]
 
 
+def _two_values(x: Array, number: Array, known: Array, bins: int) -> tuple[Array, Array]:
+    """Two values of each bin, low < high if it has several; inf and -inf of one without rows."""
+    low, high = np.full(bins, np.inf), np.full(bins, -np.inf)
+    glanced = OptimalityTuning().glanced_rows
+    for part in (slice(None, glanced), slice(glanced, None)):
+        # What has two values already needs no more.
+        wanted = known[part]
+        if (low < high).any():
+            wanted = wanted & ~(low < high)[number[part]] if not (low < high).all() else np.zeros(len(wanted), bool)
+        np.minimum.at(low, number[part][wanted], x[part][wanted])
+        np.maximum.at(high, number[part][wanted], x[part][wanted])
+    return low, high
+
+
 def _bin_numbers(borders: Array, x: Array) -> Array:
     """How many borders lie below each value; of a missing one any number."""
     if len(borders) > OptimalityTuning().few_borders:
-        return np.searchsorted(borders, x)
+        return np.searchsorted(borders, x).astype(np.int32)
     x, number = np.ascontiguousarray(x), np.zeros(len(x), np.int8)
     for border in borders:
         number += x > border
-    return number.astype(np.int64)
+    return number.astype(np.int32)
 
 
 def _sides(bins: int, several: Array, missing: bool) -> Iterator[Array]:
@@ -277,9 +307,9 @@ def certify_best_tree(tree: Any, borders: list[Array], claim: BestTreeClaim, row
     light = float((claims.weight[leaf] < claim.least * claims.weight[0] * (1 - 1e-12)).sum())
     checks = (*checks, Check("levels beyond the deepest allowed", deep, 0.0), Check("leaves too light", light, 0.0))
     binned = binned_rows(rows, borders, classes)
-    total = float(binned.channels.sum() if classes else binned.channels[:, 0].sum())
+    total = float(binned.totals.sum() if classes else binned.totals[0])
     # Sums of n numbers are off by their rounding, and so are differences of squares.
-    size = float(binned.channels[:, 0 if classes else 2].sum()) + float(binned.cost(binned.channels.sum(axis=0)))
+    size = float(binned.totals[0 if classes else 2]) + float(binned.cost(binned.totals))
     rounding = 32 * np.log2(2 + rows.n_rows) * EPS * size
     exact = classes > 0 and bool((binned.channels == np.rint(binned.channels)).all())
     floor = floor_of_equal_rows(rows, binned)

@@ -14,7 +14,6 @@ from certifit.cli.junit import CheckedCase, certificate_cases, junit_xml
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.core import Certificate
-from certifit.exceptions import DataError
 from certifit.store import write_atomically
 
 
@@ -24,7 +23,6 @@ class AuditSettings(NamedTuple):
     target: str | None = None  # of a model that is not certifit's
     junit: Path | None = None  # where JUnit XML goes
     unsafe_pickle: bool = False
-    stream: bool = False  # whether the table is read block by block though it is small
 
 
 def run_audit(
@@ -36,7 +34,7 @@ def run_audit(
     if is_foreign(model_path):
         certificate, document, cases = _audit_foreign(model_path, table_path, settings)
     else:
-        certificate, document, cases = _audit_own(model_path, table_path, screen, settings.stream)
+        certificate, document, cases = _audit_own(model_path, table_path, screen)
     screen.certificate(certificate)
     screen.document({**document, "certificate": certificate.to_dict()})
     if settings.junit is None:
@@ -49,12 +47,12 @@ def run_audit(
 
 
 def _audit_own(
-    model_path: Path, table_path: TableFiles, screen: Screen, stream: bool = False
+    model_path: Path, table_path: TableFiles, screen: Screen
 ) -> tuple[Certificate, dict[str, object], list[CheckedCase]]:
     """A model of `certifit fit`, on its own table or another."""
     model = load_table_model(model_path)
     with warnings_as_notes(screen):
-        found = table_to_fit(table_path, stream)
+        found = table_to_fit(table_path)
         data = model.encode_labelled(found if isinstance(found, pa.Table) else model.stream(found))
     # Where the workers of a cluster fitted it, the hash is of their pieces: the rows' number and encoding tell.
     in_pieces = model.fingerprint_.startswith("pieces:")
@@ -77,10 +75,6 @@ def _audit_foreign(
     model_path: Path, table_path: TableFiles, settings: AuditSettings
 ) -> tuple[Certificate, dict[str, object], list[CheckedCase]]:
     """A model of another library, on the rows that it is said to be fitted to."""
-    if settings.stream:
-        raise DataError(
-            got=f"--stream with {model_path.name!r}", wanted="--stream with a model of `certifit fit` only"
-        )
     model = load_foreign(model_path, settings.unsafe_pickle)
     X, y = foreign_data(model, table_path, settings.target)
     return audit(model, X, y), {"rows": len(y)}, []

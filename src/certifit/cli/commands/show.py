@@ -52,7 +52,8 @@ def run_report(model_path: Path, table: TableFiles, report: Path, screen: Screen
         rows = model.encode_labelled(found if isinstance(found, pa.Table) else model.stream(found))
         data, drawn = rows.data, None
         if isinstance(data, StreamedTable):
-            data, drawn = data.sample, data.sample_numbers
+            drawn = data.sample_numbers
+            data = data.sample
             screen.say(f"read block by block; pictures are drawn from {data.n_rows:,} rows drawn at random")
     if rows.fingerprint != model.fingerprint_:
         screen.note("this is not the table that the model was fitted to: its certificate is about another one")

@@ -113,12 +113,13 @@ def _cases(cls: type[Estimator]) -> list[tuple[Any, Any]]:
     cases = []
     sizes = WarmUpShapes()
     for (n, d), dtype, k, form in product(_shapes(cls, sizes), (np.float32, np.float64), targets, forms):
-        if _grows(cls) and n == sizes.tall[0] and (k, form) != (targets[-1], np.asarray):
-            continue  # classes and sparse rows are codes by then
+        codes = _grows(cls) and n == sizes.tall[0]  # as are classes, sparse rows, float32 and missing values by then
+        if codes and (dtype, k, form) != (np.float64, targets[-1], np.asarray):
+            continue
         y = 1 + np.arange(n) % k
         X = np.floor(np.abs(rng.normal(size=(n, d)) + y[:, None]))  # counts: every model takes them
         cases.append((form(X.astype(dtype)), y))
-        if cls.missing and form is np.asarray:
+        if cls.missing and form is np.asarray and not codes:
             X[0, 0] = np.nan
             cases.append((X.astype(dtype), y))
     return cases

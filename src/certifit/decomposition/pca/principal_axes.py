@@ -242,8 +242,10 @@ def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
     """
     r = min(k, int((values > 0).sum()))
     basis = vectors[:r]
+    if r == k:
+        return values[:k].copy(), basis.copy()
     added: list[Array] = []
-    for column in np.eye(vectors.shape[1]) if k > r else ():
+    for column in np.eye(vectors.shape[1]):
         if len(added) == k - r:
             break
         # Projecting twice makes them orthogonal to rounding.

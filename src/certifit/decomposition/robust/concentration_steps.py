@@ -62,7 +62,7 @@ class ConcentrationSteps:
 
     def rounding(self, plane: Plane) -> float:
         """Return how large the computed squared distance of a row in the plane can be."""
-        digits, last = 16 * np.finfo(self.rows.dtype).eps, 16 * np.finfo(float).eps
+        digits, last = 64 * np.finfo(self.rows.dtype).eps, 64 * np.finfo(float).eps
         return min(float(digits**2 * plane.total + (last * np.linalg.norm(plane.mean)) ** 2), 1e300)
 
     def refit(self, plane: Plane) -> KeptRows:

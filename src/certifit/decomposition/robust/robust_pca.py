@@ -20,7 +20,7 @@ from scipy.linalg import svd
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.decomposition import robust_pca as certificates
-from certifit.core import Attributes, Estimator, Objective, certified, fixed_point
+from certifit.core import Attributes, Estimator, Objective, ResumableUpdate, certified, fixed_point
 from certifit.core.settings import LOOP, Setting, Settings
 from certifit.decomposition.pca.linear_codes import LinearCodes
 from certifit.decomposition.pca.principal_axes import fix_signs
@@ -105,7 +105,7 @@ class RobustPCA(LinearCodes, Estimator):
         with self._watch.loop("pursuit", self.max_iter, attributes) as watch:
             found = fixed_point(
                 pursuit.measure,
-                pursuit.update,
+                ResumableUpdate(pursuit.update),
                 pursuit.start(table.mu),
                 tol=self.tol,
                 max_iter=self.max_iter,

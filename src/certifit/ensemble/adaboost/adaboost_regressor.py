@@ -156,9 +156,9 @@ class AdaBoostRegressor(RegressorMixin, WeightBoosting):
             member = make_learner(learner, random_state)
             if draws:
                 drawn = random_state.choice(len(y), size=len(y), replace=True, p=w / w.sum())
-                fit_learner(member, X[drawn], y[drawn])
+                member = fit_learner(member, X[drawn], y[drawn])
             else:
-                fit_learner(member, X, y, sample_weight=w)
+                member = fit_learner(member, X, y, sample_weight=w)
             away = np.abs(np.asarray(member.predict(X)) - y)
             largest = float(away.max())
             share = away / largest if largest > 0 else away

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from certifit.ensemble.adaboost.stump_loops import leaf_class_weights, reweight,
 from certifit.ensemble.adaboost.stumps import Stumps, StumpSearch, StumpSplit, as_stumps
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import Array
+from certifit.rows.kept_passes import kept
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def boost_stumps(search: StumpSearch, labels: Array, w: Array, rules: SammeRules
     """Give one stage after another, until one makes no error or is no better than guessing."""
     w = w / w.sum()
     for _ in range(rules.stages):
-        split = search.best(w)
+        split = kept("stump", partial(search.best, w))
         weight, count = leaf_class_weights(split.left, labels, w, rules.classes)
         answers = weight.argmax(axis=1)
         error = weight_missed(split.left, labels, w, answers)
@@ -101,7 +103,7 @@ def fit_learner(member: Any, *data: Any, **weights: Any) -> Any:
     """Fit a learner without a proof or a warning of its own: the whole is proved from its answers."""
     with warnings.catch_warnings(), config(certify="audit"):
         warnings.simplefilter("ignore", CertificateWarning)
-        return member.fit(*data, **weights)
+        return kept(("learner", type(member).__name__), partial(member.fit, *data, **weights))
 
 
 def least_weights(w: Array) -> Array:

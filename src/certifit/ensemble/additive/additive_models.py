@@ -24,7 +24,7 @@ from certifit.checkers.ensemble.additive.adapter import additive_claim, joint_of
 from certifit.checkers.ensemble.additive.dual_point import certify_additive
 from certifit.checkers.ensemble.additive.pair_boxes import asked_pairs
 from certifit.checkers.plain.blocks import dense
-from certifit.core import Attributes, Estimator, Objective, Setting, Step, fixed_point
+from certifit.core import Attributes, Estimator, Objective, ResumableUpdate, Setting, Step, fixed_point
 from certifit.core.settings import LOOP, Settings
 from certifit.ensemble.adaboost.stumps import BinnedColumn, binned_column
 from certifit.ensemble.additive.block_descent import BlockDescent, BlockDescentTuning
@@ -119,8 +119,8 @@ class AdditiveModel(Estimator):
         """The solution that passes lead to from a point; `shown` makes of a point what callbacks see."""
         with self._watch.loop(name, self.max_iter, shown) as watch:
             return fixed_point(
-                measure, partial(_relative, descent, goal), start, tol=goal, max_iter=self.max_iter,
-                max_time=self.max_time, watcher=watch,
+                measure, ResumableUpdate(partial(_relative, descent, goal), descent), start, tol=goal,
+                max_iter=self.max_iter, max_time=self.max_time, watcher=watch,
             )  # fmt: skip
 
     def _asked_pairs(self, rows: Rows, directions: Array) -> list[tuple[int, int]] | int:
@@ -268,8 +268,9 @@ def _attributes(
         k = int(problem.table.levels[j])
         mass = np.bincount(problem.table.codes[j], problem.s, k)
         rows = np.bincount(problem.table.codes[j], minlength=k)
-        centre = float(mass @ point.values[j, :k])
-        values = point.values[j, :k] - centre
+        found = point.values[j, :k]
+        centre = float(found[0] + mass @ (found - found[0]))  # of a constant function: that very constant
+        values = found - centre
         intercept += centre
         first = int(column.missing)
         shapes.append(

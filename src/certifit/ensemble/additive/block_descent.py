@@ -8,6 +8,7 @@ functions' jumps settle, Newton's method moves the heights of all their constant
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -58,6 +59,14 @@ class BlockDescent:
         self.polished = 0  # passes after the tolerance was reached
         n = len(problem.y)
         self.chunks = [slice(a, min(n, a + tuning.chunk_rows)) for a in range(0, n, tuning.chunk_rows)]
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        return self.caution, self.careful, self.sweeps, self.polished
+
+    @memory.setter
+    def memory(self, found: tuple[Any, ...]) -> None:
+        self.caution, self.careful, self.sweeps, self.polished = found
 
     def update(self, point: AdditivePoint, found: AdditiveMeasures) -> Step[AdditivePoint]:
         """One sweep and, later, a Newton step."""

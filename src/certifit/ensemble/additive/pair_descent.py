@@ -8,7 +8,7 @@ penalty in its quadratic model.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,6 +108,14 @@ class PairDescent:
         self.polished = 0  # passes after the tolerance was reached
         # Jumps of single columns have their Newton steps together with the boxes.
         self.sweeps = BlockDescent(problem.mains, replace(blocks, first_newton=np.iinfo(np.int64).max))
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        return self.polished, self.sweeps.memory
+
+    @memory.setter
+    def memory(self, found: tuple[Any, ...]) -> None:
+        self.polished, self.sweeps.memory = found
 
     def update(self, point: PairPoint, found: AdditiveMeasures) -> Step[PairPoint]:
         """A sweep over the columns, and Newton's steps on all jumps and boxes."""

@@ -27,10 +27,12 @@ from certifit.checkers.ensemble.bagging.samples import SamplePlan, sample_plan
 from certifit.checkers.ensemble.forest.out_of_bag import summarise
 from certifit.checkers.ensemble.forest.plain_bootstrap import mixed
 from certifit.core import Attributes, Estimator, Objective, Setting, certified
+from certifit.core.config import carrying_choice
 from certifit.core.settings import Settings
 from certifit.ensemble.forest.bootstrap import Bootstrap
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, Block, Rows, encode_labels
+from certifit.rows.kept_passes import kept
 from certifit.tree.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
@@ -96,6 +98,8 @@ class Bagging(Estimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        if not (hasattr(self._base(), "fit") and hasattr(self._base(), "get_params")):
+            raise DataError(got=f"estimator={self._base()!r}", wanted="an estimator, or None for a decision tree")
         if self.oob_score and not self.bootstrap:
             raise DataError(
                 got="oob_score without bootstrap", wanted="bootstrap=True",
@@ -131,9 +135,10 @@ class Bagging(Estimator):
         seeds[: len(before)] = previous["seeds_"] if before else 0
         fit_one = partial(self._fit_one, plan, order, data.X, y, w)
         if self.n_jobs in (None, 1):
-            more = [fit_one(int(seed)) for seed in seeds[len(before) :]]
+            more = [kept(("member", int(seed)), partial(fit_one, int(seed))) for seed in seeds[len(before) :]]
         else:
-            more = Parallel(n_jobs=self.n_jobs)(delayed(fit_one)(int(seed)) for seed in seeds[len(before) :])
+            job = delayed(carrying_choice(fit_one))
+            more = Parallel(n_jobs=self.n_jobs)(job(int(seed)) for seed in seeds[len(before) :])
         fitted: dict[str, Any] = {
             **found, "estimators_": [*before, *more], "seeds_": seeds.astype(np.int64), "draw_order_": order,
             "draw_weight_": w,

@@ -75,18 +75,20 @@ class BinnedNodes(NamedTuple):
 def finished_tree(tree: BinnedNodes, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
     """A tree as it has grown, with the values of its leaves."""
     nodes = tree.nodes
-    inner = nodes["left"] >= 0
+    left, border = nodes["left"].copy(), nodes["border"].copy()
+    inner = left >= 0
     column = np.where(inner, nodes["column"], -1)
     categorical = inner & bins.is_categorical[column]
+    asks_number = inner & ~categorical
     # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
-    border = np.where(inner & ~categorical, nodes["border"], 0)
-    threshold = np.where(inner & ~categorical, bins.tables.keys[column, border], 0.0)
+    border[~asks_number] = 0
+    threshold = np.where(asks_number, bins.tables.keys[column, border], 0.0)
     kinds = np.where(categorical, np.cumsum(categorical) - 1, -1)
     value = np.zeros(len(nodes))
     value[leaves] = values
     return FinishedTree(
-        nodes["left"].copy(), nodes["right"].copy(), column, threshold,
-        np.where(inner, nodes["missing_left"], 0).astype(np.uint8), tree.goes_left[categorical],
+        left, nodes["right"].copy(), column, threshold,
+        (inner & (nodes["missing_left"] != 0)).astype(np.uint8), tree.goes_left[categorical],
         kinds, nodes["count"].copy(), value, nodes["low"].copy(), nodes["high"].copy(),
         goes_left=tree.goes_left.copy(),
     )  # fmt: skip

@@ -111,6 +111,7 @@ class Stagewise:
         self.longest = longest_step(self.loss.name, self.rules.learning_rate)
         flat = self.loss.name in FLAT and bool((self.w == self.w[0]).all())
         self.constant = float(self.w[0]) if flat else None
+        self.weight = float(self.w.sum())
         self.gradient_size = np.inf  # mean |g|, which progress shows
         self.levels: list[float] = []  # δ of each stage, of Huber's loss
         self.bag: Array | None = None  # the rows that the last stage saw
@@ -142,16 +143,16 @@ class Stagewise:
         if self.loss.name == "huber":
             self._set_level()
         sizes = self._slopes()
-        self.gradient_size = sum(size.slope for size in sizes) / float(self.w.sum())
+        self.gradient_size = sum(size.slope for size in sizes) / self.weight
         slopes = self._plain_slopes() if self.learner.by_slopes else None
         for k, size in enumerate(sizes):
             of_score = None if slopes is None else slopes[:, k]
             tree = self.learner.grow(
                 TreeRequest(self.pairs[k], size, of_score, rules.seed + len(self.trees), self.bag)
             )
-            values = np.clip(self._steps(tree, k, size), tree.low, tree.high) * rules.learning_rate
+            values = np.minimum(np.maximum(self._steps(tree, k, size), tree.low), tree.high) * rules.learning_rate
             if tree.answers is None:
-                values = np.clip(values, -self.longest, self.longest)
+                values = np.minimum(np.maximum(values, -self.longest), self.longest)
             self._move(tree, values, k)
             self.trees.append(tree.finish(values))
 

@@ -22,7 +22,8 @@ DRAWING = np.uint64(0x8CB92BA72F3D8DD7)  # tells the draws of rows from those of
 
 def hash_block(block: Block) -> Array:
     """64 bits of each row of a block: its values to float32 precision, and its targets."""
-    values = dense(block.X).astype(np.float32) + np.float32(0.0)  # -0 is 0
+    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite to it
+        values = dense(block.X).astype(np.float32) + np.float32(0.0)  # -0 is 0
     bits = np.where(np.isnan(values), np.int32(-1), np.ascontiguousarray(values).view(np.int32))
     y = np.asarray(block.y, np.float64).reshape(len(bits), -1) + 0.0
     found = np.zeros(len(bits), np.uint64)

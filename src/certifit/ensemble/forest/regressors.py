@@ -95,51 +95,49 @@ class ForestRegressor(RegressorMixin, Forest):
         found = self._rows(X).map(self._mean)
         return found if found.shape[1] > 1 else found[:, 0]
 
-    def _refuse_several(self, what: str) -> None:
-        if self.n_outputs_ > 1:
-            raise DataError(
-                got=f"{what} of {self.n_outputs_} targets", wanted="one target", fix="Fit one forest for each target."
-            )
-
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Where the target of a new row lies, (n, 2), by the jackknife+ after the bootstrap.
+        """Where the target of a new row lies, (n, 2), by the jackknife+ after the bootstrap; (n, t, 2) for several.
 
         For each row i of the fit, the trees that have not drawn it predict x and row i itself; the interval is made
         of quantiles of these predictions minus, and plus, the residual of row i. New rows like those of the fit are
         inside with a probability of at least 1 - 2 (1 - coverage), and usually about `coverage`, whatever the
-        distribution (Kim, Xu & Barber 2020). Needs oob_score=True.
+        distribution (Kim, Xu & Barber 2020); of several targets, each by itself. Needs oob_score=True.
         """
         Setting(float, above=0, below=1).check("coverage", coverage)
         check_is_fitted(self)
-        self._refuse_several("intervals")
         if not self.oob_score:
             raise DataError(
                 got="a forest without out-of-bag answers", wanted="one that was fitted with oob_score=True",
                 fix=f"{type(self).__name__}(oob_score=True)",
             )  # fmt: skip
         unseen = self._draws().unseen(self.trees_.seed)
-        return self._rows(X).map(partial(jackknife_intervals, self, unseen, float(coverage)))
+        found = self._rows(X).map(partial(jackknife_intervals, self, unseen, float(coverage)))
+        return found if self.n_outputs_ > 1 else found[:, 0]
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95), *, fitted_on: tuple[Any, ...]) -> Array:
-        """Quantiles of the target given x, (n, q): a quantile forest (Meinshausen 2006).
+        """Quantiles of the target given x, (n, q), or (n, t, q) for several: a quantile forest (Meinshausen 2006).
 
         The rows of the fit, `fitted_on` = (X, y) or (X, y, sample_weight), are weighted by how often they share a
         leaf with x, and the quantiles are those of their targets.
         """
-        self._refuse_several("quantiles")
+        check_is_fitted(self)
         levels = np.atleast_1d(np.asarray(quantiles, np.float64))
         if not ((levels >= 0) & (levels <= 1)).all():
             raise DataError(got=f"quantiles={quantiles!r}", wanted="numbers between 0 and 1")
         table, y, weight = (*fitted_on, None)[:3]
-        known = self._rows(table, y, weight, "numbers")
+        y, targets = tree_targets(table, y, "numbers")
+        if targets != self.n_outputs_:
+            raise DataError(got=f"fitted_on with {targets} targets", wanted=f"the {self.n_outputs_} of the fit")
+        known = self._rows(table, y, weight, "numbers", targets)
         if known.n_rows != len(self.draw_weight_):
             raise DataError(
                 got=f"fitted_on with {known.n_rows} rows", wanted=f"the {len(self.draw_weight_)} rows of the fit"
             )
-        y, at = known.map(_targets), known.map(self._leaves)
+        y, at = known.map(_targets).reshape(known.n_rows, -1), known.map(self._leaves)
         draws = self._draws()
         drawn = [draws.counts(seed) if self.bootstrap else self.draw_weight_ for seed in self.trees_.seed]
-        return self._rows(X).map(partial(leaf_quantiles, self, levels, (y, at, np.stack(drawn, axis=1))))
+        found = self._rows(X).map(partial(leaf_quantiles, self, levels, (y, at, np.stack(drawn, axis=1))))
+        return found if self.n_outputs_ > 1 else found[:, 0]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The variance (or Poisson deviance) in the leaves, mean over trees, each on its bootstrap sample of rows."""

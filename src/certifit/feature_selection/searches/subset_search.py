@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array, check_consistent_length, has_fit_parameter
 
 from certifit.core import Attributes, Objective
+from certifit.core.config import carrying_choice
 from certifit.core.scoring import find_scorer, fit_copy, score_fitted
 from certifit.exceptions import DataError
 from certifit.feature_selection.selector import Selector
@@ -85,7 +86,8 @@ class SubsetTrial:
         """Yield the `scores` of every mask, in their order, as they become known."""
         if n_jobs in (None, 1):
             return map(self.scores, masks)
-        return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(self.scores)(mask) for mask in masks)
+        scores = carrying_choice(self.scores)
+        return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(scores)(mask) for mask in masks)
 
     def _cut(self, columns: Array, rows: Array) -> tuple[Matrix, Array | None, Array | None]:
         """Return these columns of these rows, with their targets and weights."""

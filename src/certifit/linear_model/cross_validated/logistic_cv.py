@@ -375,7 +375,7 @@ class LogisticRegressionCV(LogisticRegression):
         coef, intercept, passes, unproved = [], [], [], 0
         for C in search.Cs.tolist():
             model = self._model(C, ratio)
-            task = model._task(data.shape[0] * data.shape[1])
+            task = model._task(*data.shape)
             previous = model._fitted(data, task, task.minimise(data, data.start(previous), limits))
             certificate = previous["certificate_"]
             wider = replace(certificate, limit=certificate.limit * SearchTuning().fold_tol)

@@ -11,7 +11,7 @@ import numpy as np
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.linear_model.glm.coordinates import GlmCoordinates
 from certifit.linear_model.glm.target import Response, take_apart
-from certifit.linear_model.linear_rows import moment, row_reach, sandwich
+from certifit.linear_model.linear_rows import moment, row_reach, sandwich_of
 from certifit.losses.response_losses import ResponseLoss
 from certifit.optimise.self_concordance import ReachRequest, RowReach
 from certifit.rows import Array, Block, Largest, Sums
@@ -40,6 +40,7 @@ class GlmPass(Sums):
     slope: float = 0.0  # Σ w |φ'|
     curvature: float = 0.0  # Σ w φ"
     score: Largest = field(default_factory=partial(Largest, 0.0))  # largest |η|
+    columns: Array | float = 0.0  # (m,) Σ w z; 0 where not asked for
 
 
 class GlmRequest(NamedTuple):
@@ -48,6 +49,8 @@ class GlmRequest(NamedTuple):
     hessian: bool
     totals: bool = False
     reach: ReachRequest | None = None
+    columns: Array | None = None  # entries of θ in which the Hessian is wanted; None: all
+    column_sums: bool = False
 
 
 def measure(
@@ -73,11 +76,22 @@ def measure(
             m = len(theta)
             return GlmPass(np.inf, np.zeros(m), np.zeros((m, m)) if request.hessian else 0.0, once, reach)
     with np.errstate(over="ignore", invalid="ignore"):  # `check_overflow` looks at the sums
-        H: Array | float = sandwich(Z, response.w * h, coordinates.appends_one) if request.hessian else 0.0
+        H: Array | float = 0.0
+        if request.hessian:
+            H = sandwich_of(Z, response.w * h, coordinates.appends_one, request.columns)
         wu = response.w * u
         g = moment(Z, wu[:, None], coordinates.appends_one)[0]
         score = Largest(float(max(eta.max(initial=0.0), -eta.min(initial=0.0))))
-        return GlmPass(value, g, H, once, reach, float(np.abs(wu).sum()), float(response.w @ h), score)
+        total: Array | float = 0.0
+        if request.column_sums:
+            total = moment(Z, response.w[:, None], coordinates.appends_one)[0]
+        return GlmPass(value, g, H, once, reach, float(np.abs(wu).sum()), float(response.w @ h), score, total)
+
+
+def measure_gram(columns: Array, coordinates: GlmCoordinates, layout: ResponseLayout, block: Block) -> Array:
+    """The Hessian of squares in these entries of θ, which is that of every θ."""
+    response = take_apart(layout, block)
+    return sandwich_of(coordinates.rows(response.X), response.w, coordinates.appends_one, columns)
 
 
 def scores(Z: Any, theta: Array, coordinates: GlmCoordinates, response: Response) -> Array:

@@ -36,6 +36,7 @@ from certifit.linear_model.glm.solve import (
     refuse_start,
 )
 from certifit.linear_model.glm.start import least_squares_start
+from certifit.linear_model.glm.working_columns import WorkingSetSquares
 from certifit.rows import Array, ArrayRows, Block, Rows
 
 
@@ -59,7 +60,7 @@ def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[Glm
     penalty = problem.penalty
     if not penalty.per_row:
         penalty = penalty._replace(alpha=penalty.alpha / times)
-    part = GlmProblem(sample, loss, coordinates, problem.layout, penalty, tuning.sample_tol, tuning)
+    part = replace(problem, rows=sample, penalty=penalty, tol=tuning.sample_tol)
     theta = minimise(part, theta, max_iter=tuning.sample_passes).params.x
     # Least squares needs one Hessian, that of all rows, and then nothing else.
     if penalty.alpha * penalty.l1_ratio > 0 or not loss.concordance:
@@ -111,7 +112,10 @@ def prove(problem: GlmProblem, best: Solution[Any], fitted: Attributes, claim: G
     """By the last pass where that proves it, else by the checker; an error where there is no solution."""
     rows = problem.rows
     if problem.proved and best.status == "converged":
-        proof = _proved_by_the_loop(problem, best, fitted, claim, tol)
+        if isinstance(problem, WorkingSetSquares):
+            proof = problem.certificate(best, tol)
+        else:
+            proof = _proved_by_the_loop(problem, best, fitted, claim, tol)
         if proof is not None and proof.holds:
             return proof
     shortest = problem.coordinates.shortest is not None

@@ -38,6 +38,7 @@ from certifit.linear_model.glm.fit import coefficients, finish, prove, refuse_on
 from certifit.linear_model.glm.solve import ElasticNetPenalty, GlmProblem, minimise
 from certifit.linear_model.glm.start import check_size, constant_score, mean_score, null_score, targets_total
 from certifit.linear_model.glm.tuning import GlmTuning
+from certifit.linear_model.glm.working_columns import with_working_sets
 from certifit.linear_model.inference import (
     Inference,
     last_pass,
@@ -254,7 +255,9 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         coordinates = choose_coordinates(rows, sample, bool(self.fit_intercept), penalty.biased, shortest)
         lost = self._collinear(coordinates, rows)
         asked = gap_to_reach(self.tol) if penalty.smooth and loss.concordance != 0 else self.tol
-        problem = GlmProblem(rows, loss, coordinates, layout, penalty, max(asked, 1e-14), self._tuning)
+        problem = with_working_sets(
+            GlmProblem(rows, loss, coordinates, layout, penalty, max(asked, 1e-14), self._tuning)
+        )
         check_size(sample)
         null = null_score(sample, loss, layout)
         if self.warm_start and np.shape(previous.get("coef_", 0.0)) == (d,):

@@ -5,6 +5,7 @@
 | when | method | proof |
 |---|---|---|
 | λ₁ > 0 | proximal Newton | self-concordance, where the loss has a constant R |
+| the same, squares, many columns | proximal Newton in working sets (`working_columns`) | duality |
 | β >= 0 (`positive`) | Newton under the constraint | the same, by the slopes that the constraint leaves |
 | long tables, R > 0 | Newton from the subsample's solution and Hessian | the same, by the subsample's Hessian |
 | else | Newton | the same |
@@ -16,7 +17,7 @@ caution, and the checker says what holds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -100,6 +101,20 @@ class GlmProblem:
             anchor = HessianPoint.at(self.seed.theta, H)
         self.proof = ConcordanceProof(self.loss.concordance or 0.0, anchor, passing=not self.penalty.biased)
 
+    def rule(self, m: int) -> Direction:
+        """How steps over θ (m,) are chosen."""
+        if self.penalty.positive:
+            return NonnegativeNewton(self.penalised(m) > 0)
+        if self.penalty.alpha * self.penalty.l1_ratio > 0:
+            return Proximal()
+        if self.seed is not None:
+            _, lam2 = self.penalty.strengths(self.seed.times * self.seed.weight)
+            H = self.seed.times * self.seed.H + lam2 * np.diag(self.penalised(m))
+            return Newton(inverse=factor(H), wants_hessian=False, trial=not self.penalty.biased)
+        if self.loss.concordance == 0 and self.penalty.biased:  # one Hessian is that of every point
+            return Newton(tuning=NewtonTuning(near=np.inf))
+        return Newton()
+
     def measure(self, state: DescentState[Direction]) -> GlmPass:
         """One pass over all rows."""
         request = GlmRequest(state.rule.wants_hessian, self.totals is None, self.proof.request)
@@ -112,12 +127,12 @@ class GlmProblem:
             self.totals = s.totals
         if state.base is None and not np.isfinite(s.loss):
             refuse_start(self.loss)
-        step = descend(state, self.point(state.x, s))
+        step = descend(state, self.point(state.x, s, state.rule.columns))
         return step if self.proved else step._replace(gain=self.tuning.caution * step.gain)
 
     def penalised(self, m: int) -> Array:
         """1 for each parameter (m,) that is penalised, 0 for the intercept."""
-        return np.append(np.ones(m - 1), 0.0) if self.coordinates.intercept else np.ones(m)
+        return _penalised(m, self.coordinates.intercept)
 
     def penalty_at(self, theta: Array) -> float:
         """The penalty at θ (m,)."""
@@ -126,8 +141,8 @@ class GlmProblem:
         counted = theta * self.penalised(len(theta))
         return 0.5 * lam2 * float(counted @ counted) + lam1 * float(np.abs(counted).sum())
 
-    def point(self, theta: Array, s: GlmPass) -> DescentPoint:
-        """Add the penalty to what a pass measured, and the gap."""
+    def point(self, theta: Array, s: GlmPass, columns: Array | None = None) -> DescentPoint:
+        """Add the penalty to what a pass measured, and the gap; the Hessian, if there is one, is in these columns."""
         assert self.totals is not None
         if np.isfinite(s.loss):
             check_overflow(s.g)
@@ -199,6 +214,14 @@ class GlmProblem:
         return relative if stuck else asked
 
 
+@lru_cache(maxsize=16)
+def _penalised(m: int, intercept: bool) -> Array:
+    ones = np.ones(m)
+    ones[m - intercept :] = 0.0
+    ones.flags.writeable = False
+    return ones
+
+
 def refuse_start(loss: ResponseLoss) -> NoReturn:
     """An error: there is nowhere to start from."""
     raise DataError(
@@ -212,21 +235,10 @@ def minimise(
     problem: GlmProblem, theta: Array, *, max_iter: int, max_time: float | None = None, watcher: Watcher | None = None
 ) -> Solution[DescentState[Direction]]:
     """Solve from θ (m,) until the relative gap is at most `problem.tol`."""
-    rule: Direction = Newton()
-    if problem.loss.concordance == 0 and problem.penalty.biased:  # one Hessian is that of every point
-        rule = Newton(tuning=NewtonTuning(near=np.inf))
-    if problem.seed is not None:
-        _, lam2 = problem.penalty.strengths(problem.seed.times * problem.seed.weight)
-        H = problem.seed.times * problem.seed.H + lam2 * np.diag(problem.penalised(len(theta)))
-        rule = Newton(inverse=factor(H), wants_hessian=False, trial=not problem.penalty.biased)
-    if problem.penalty.positive:
-        rule = NonnegativeNewton(problem.penalised(len(theta)) > 0)
-    elif problem.penalty.alpha * problem.penalty.l1_ratio > 0:
-        rule = Proximal()
     return fixed_point(
         problem.measure,
         problem.update,
-        DescentState(theta, rule),
+        DescentState(theta, problem.rule(len(theta))),
         tol=problem.tol,
         max_iter=max_iter,
         max_time=max_time,

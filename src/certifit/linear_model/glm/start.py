@@ -48,7 +48,8 @@ def mean_score(loss: ResponseLoss, total: float, weight: float) -> float:
 def null_score(sample: ArrayRows, loss: ResponseLoss, layout: ResponseLayout) -> float:
     """About the score of a constant model, without the offset."""
     weight, total = sample.sum(partial(targets_total, layout))
-    offset = sample.sum(partial(_offset_total, layout)) / max(weight, 1e-300)
+    beside = layout.offset is not None or layout.exposure is not None
+    offset = sample.sum(partial(_offset_total, layout)) / max(weight, 1e-300) if beside else 0.0
     score = mean_score(loss, float(total), float(weight))
     if np.isinf(score):  # a start has a mean: that of the targets whose negative ones are 0
         above = sample.sum(partial(_positive_total, layout))

@@ -22,4 +22,6 @@ class GlmTuning:
     error_share_squares: float = 1e-12  # by least squares, where it costs nothing
     checked_entries: int = 2**17  # entries up to which the checker proves a fit of nearly collinear columns
     rounding_share: float = 0.1  # of the gap asked for: with more rounding in it, the checker proves a fit
+    hessian_columns: int = 2000  # columns beyond which squares beside an L1 penalty are solved in working sets
+    strict_tol: float = 1e-7  # below which the checker is asked whether such a fit is proved
     caution: float = 1e4  # where nothing is proved, a step must promise this many times less than `tol`

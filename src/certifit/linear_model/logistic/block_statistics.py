@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from certifit.linear_model.linear_rows import moment, row_reach, sandwich, shift_rows
+from certifit.linear_model.linear_rows import moment, row_reach, sandwich, sandwich_of, shift_rows
 from certifit.losses.softmax_loops import binary_rows, softmax_rows
 from certifit.optimise.self_concordance import ReachRequest, RowReach
 from certifit.rows import Array, Block, Matrix, Sums
@@ -68,7 +68,7 @@ def measure(
         curvature = np.diag(w @ P) - P.T @ (P * w[:, None])
     H: Array | float = 0.0
     if request.hessian:
-        H = _hessian_part(Z, h, intercept, request.columns) if k == 1 else _softmax_hessian(Z, w, P, intercept)
+        H = sandwich_of(Z, h, intercept, request.columns) if k == 1 else _softmax_hessian(Z, w, P, intercept)
     expected: Array | float = 0.0
     total: Array | float = 0.0
     if request.totals:
@@ -78,14 +78,6 @@ def measure(
     if request.reach is not None:
         reach = row_reach(Z if w.all() else Z[w > 0], request.reach, intercept)
     return LogisticPass(loss, moment(Z, R, intercept), Smallest(margin), curvature, H, expected, total, reach)
-
-
-def _hessian_part(Z: Matrix, h: Array, intercept: bool, columns: Array | None) -> Array:
-    """The Hessian of one score in these entries of θ."""
-    if columns is None:
-        return sandwich(Z, h, intercept)
-    d = Z.shape[1]
-    return sandwich(Z[:, columns[columns < d]], h, bool((columns == d).any()))
 
 
 def _softmax_hessian(Z: Matrix, w: Array, P: Array, intercept: bool) -> Array:

@@ -180,7 +180,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         data = LogisticRows.of(rows, self.class_weight, bool(self.fit_intercept), self._tuning)
-        task = self._task(data.shape[0] * data.shape[1])
+        task = self._task(*data.shape)
         theta = data.start(previous if self.warm_start else {})
         attributes = partial(data.attributes, task.symmetric)
         with self._watch.loop("passes", self.max_iter, lambda state: attributes(state.x)) as watch:
@@ -242,17 +242,18 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         kind = "l2" if lam1 == 0 else "l1" if lam2 == 0 else f"elasticnet, l1_ratio={self.l1_ratio:g}"
         return f"{kind}, C={self.C:g}"
 
-    @property
-    def _needs_hessian(self) -> str:
-        """The penalty, in words, if it cannot be solved without the Hessian."""
-        return "penalty='firth'" if self.penalty == "firth" else "an L1 penalty" if self.strengths()[0] > 0 else ""
+    def _needs_hessian(self, scores: int) -> str:
+        """The penalty, in words, if it cannot be solved without the whole Hessian."""
+        if self.penalty == "firth":
+            return "penalty='firth'"
+        return f"an L1 penalty and {scores} classes" if self.strengths()[0] > 0 and scores > 1 else ""
 
-    def _task(self, size: int) -> LogisticTask:
-        """What to minimise, over this many parameters."""
-        most = self._tuning.hessian_parameters
-        if self._needs_hessian and size > most:
+    def _task(self, scores: int, columns: int) -> LogisticTask:
+        """What to minimise, over the parameters of so many scores."""
+        most, size, why = self._tuning.hessian_parameters, scores * columns, self._needs_hessian(scores)
+        if why and size > most:
             raise DataError(
-                got=f"{size} parameters with {self._needs_hessian}",
+                got=f"{size} parameters with {why}",
                 wanted=f"at most {most}: the Hessian is formed",
                 fix="Use penalty='l2', or fewer columns.",
             )
@@ -293,8 +294,8 @@ class LogisticRegression(Inference, LinearScores, Estimator):
     def no_errors_because_(self) -> str:
         """Why there are no standard errors; empty where there are."""
         k, d = self.coef_.shape
-        size = k * (d + bool(self.fit_intercept))
-        why = self._why_no_errors(self._task(size), self.certificate_, size)
+        columns = d + bool(self.fit_intercept)
+        why = self._why_no_errors(self._task(k, columns), self.certificate_, k * columns)
         if why or self.covariance_ is not None:
             return why
         return "columns are combinations of others: their coefficients are not determined"
@@ -353,7 +354,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         rows = apply_class_weight(labels, self.class_weight)
         theta = np.column_stack([self._dense_coef, self.intercept_])
         data = float(rows.sum(partial(data_loss, theta, None, True)))
-        penalty = self._task(theta.size).penalty(rows, theta, bool(self.fit_intercept))
+        penalty = self._task(*theta.shape).penalty(rows, theta, bool(self.fit_intercept))
         return Objective(data + penalty, data, penalty)
 
     def __sklearn_tags__(self) -> Any:

@@ -11,6 +11,7 @@ the proved gap, relative to the objective, is at most `tol`.
 | λ₁ > 0, two classes | proximal Newton, Hessian in a working set | most coefficients are 0 and need no Hessian |
 | λ₁ > 0, more classes | proximal Newton, whole Hessian | |
 | up to `newton_parameters` parameters | Newton | few passes, each with a Hessian while that pays |
+| the same, several classes, `descent_parameters` | L-BFGS, then Newton | a Hessian costs as much as many gradients |
 | the same, two classes, long tables | Newton from a subsample's solution and Hessian | first passes need no Hessian |
 | more parameters | L-BFGS, preconditioned by XᵀX of the subsample | the Hessian would not fit, or cost too much |
 
@@ -37,10 +38,10 @@ from certifit.linear_model.logistic.preconditioner import SampleCurvature
 from certifit.linear_model.logistic.tuning import LogisticTuning
 from certifit.numerics.factor import factor
 from certifit.numerics.moments import check_overflow
-from certifit.optimise.lbfgs import LBFGS
+from certifit.optimise.lbfgs import LBFGS, NewtonAfterDescent
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction, Move, descend
 from certifit.optimise.newton import Newton
-from certifit.optimise.proximal_newton import Proximal
+from certifit.optimise.proximal_newton import Proximal, ProximalTuning
 from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, LastGradient, ReachRequest, RowReach
 from certifit.rows import Array, ArrayRows, Rows
 
@@ -170,8 +171,11 @@ class LogisticProblem:
 
     def hessian(self, H: Array, columns: Array | None = None) -> Array:
         """The Hessian of the objective in these entries of θ, from that of the data term."""
-        ridge = self._strengths(self.lam2).ravel()
-        return H + np.diag(ridge if columns is None else ridge[columns]) + self._gauge(H)
+        ridge, gauge = self._strengths(self.lam2).ravel(), self._gauge(H)
+        if columns is not None:  # of one score
+            H[np.diag_indices(len(H))] += ridge[columns]
+            return H
+        return H + np.diag(ridge) + gauge
 
     def _strengths(self, lam: float) -> Array:
         """λ for every entry of θ (k, d1) that is penalised, 0 for the intercepts."""
@@ -239,16 +243,17 @@ def minimise(
     rule: Direction
     if problem.lam1 > 0:
         working = problem.shape[0] == 1
-        rule = Proximal(working, wants_hessian=not working)
-    elif newton:
+        rule = Proximal(working, wants_hessian=not working, tuning=ProximalTuning.of_columns(problem.shape[1]))
+    elif newton and not (problem.several and theta.size >= tuning.descent_parameters):
         rule = _newton(problem, theta, sample)
     else:
-        problem.singular = True  # no Hessian is measured: a penalised fit is proved by duality
+        problem.singular = not newton  # where no Hessian is measured, a penalised fit is proved by duality
         curvature = SampleCurvature(
             sample, problem.rows.n_rows, problem.lam2, problem.intercept, problem.shift, problem.shape, tuning
         )
         factored = problem.shape[1] <= tuning.factored_columns
-        rule = LBFGS(curvature.average(), curvature.by_class if factored else None)
+        descent = LBFGS(curvature.average(), curvature.by_class if factored else None)
+        rule = NewtonAfterDescent(descent) if newton else descent
     return fixed_point(
         problem.measure,
         problem.update,

@@ -10,6 +10,7 @@ class LogisticTuning:
     """Sizes at which another method is taken."""
 
     newton_parameters: int = 800  # parameters up to which solver='auto' forms the Hessian
+    descent_parameters: int = 200  # of several classes, from which L-BFGS leads Newton's method near the solution
     hessian_parameters: int = 4000  # parameters up to which it is formed where there is no other way
     sample_rows: int = 2**15  # of the subsample that gives shift, preconditioner and start; twice for two classes
     long_table: int = 2**18  # rows from which Newton starts at the subsample's solution

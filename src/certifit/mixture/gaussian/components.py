@@ -15,8 +15,9 @@ gives all sums that the M step needs:
 
 `EMWorkspace` is allocated once per block and reused by every batch: it stays in the processor's cache.
 
-Cancellation loses about eps |Uᵀ(mean - shift)|², P = UUᵀ. Hence components farther than `tuning.far` standard
-deviations from the shift have features about an anchor of their own, their mean; these are made anew where needed.
+Cancellation loses about eps |Uᵀ(mean - shift)|², P = UUᵀ. Hence rows are taken about the mean of each component that
+is farther than `tuning.far` standard deviations from the shift, and squared and summed by matrix products, without
+features.
 Rows with missing entries go through `missing_entries` instead.
 
 The objective is the mean log-likelihood less (1/2k) Σ_k Σ_j floor_j (P_k)_jj, under which
@@ -53,7 +54,7 @@ class GaussianBatch(NamedTuple):
     """A batch of rows as `log_densities` and `weighted_sums` need it."""
 
     Z: Array  # (d, n) x - shift; where there is F, a part of it
-    F: Array | None  # (width + d + 1, n) features about the shift, in the workspace; None where anchors differ
+    F: Array | None  # (width + d + 1, n) features about the shift, in the workspace; None where all are far
     patterns: BatchPatterns | None  # of missing entries; None for complete rows
     completed: CompletedRows | None = None  # by the components whose log-densities were asked for
 
@@ -89,25 +90,22 @@ class GaussianComponents:
         return self.shape.log_det(self.C, len(self.shift))
 
     @cached_property
+    def far(self) -> Array:
+        """The numbers of the components that are far from the shift: usually none."""
+        squares = (self.means * self.shape.apply(self.P, self.means)).sum(axis=1)
+        return np.flatnonzero(squares > self.tuning.far**2)
+
+    @cached_property
+    def near(self) -> Any:
+        """The components whose features are about the shift; a slice of all copies nothing."""
+        return np.delete(np.arange(len(self.means)), self.far) if len(self.far) else slice(None)
+
+    @cached_property
     def anchors(self) -> Array:
-        """Where each component's features are about (k, d): the shift (0), or its mean where that is far away."""
-        far = (self.means * self.shape.apply(self.P, self.means)).sum(axis=1) > self.tuning.far**2
-        return np.where(far[:, None], self.means, 0.0)
-
-    @cached_property
-    def groups(self) -> list[tuple[Array, Any]]:
-        """Each anchor (d,), with the components that share it."""
-        far = self.anchors.any(axis=1)
-        zero = np.zeros(len(self.shift))
-        if not far.any():
-            return [(zero, slice(None))]  # the usual case: a slice copies nothing
-        near = [] if far.all() else [(zero, np.flatnonzero(~far))]
-        return near + [(self.anchors[k], np.array([k])) for k in np.flatnonzero(far)]
-
-    @cached_property
-    def shares_features(self) -> bool:
-        """Whether all components share the features about the shift: the usual case."""
-        return len(self.groups) == 1 and not self.groups[0][0].any()
+        """What each component's sums are about (k, d): the shift (0), or its mean where that is far away."""
+        anchors = np.zeros_like(self.means)
+        anchors[self.far] = self.means[self.far]
+        return anchors
 
     @cached_property
     def coefficients(self) -> Array:
@@ -147,7 +145,7 @@ class GaussianComponents:
 
     def read_rows(self, X: Array, workspace: EMWorkspace) -> GaussianBatch:
         features, (n, d) = self.coefficients.shape[1], X.shape
-        F = _as_table(workspace.features, features, n) if self.shares_features else None
+        F = _as_table(workspace.features, features, n) if len(self.far) < len(self.means) else None
         Z = np.empty((d, n)) if F is None else F[-1 - d : -1]
         patterns = BatchPatterns(Z) if shift_rows(X, self.shift, Z) else None
         if F is not None and patterns is None:
@@ -160,13 +158,18 @@ class GaussianComponents:
         self.shape.features(F[width:-1], F[:width])
         F[-1] = 1.0
 
-    def _each_anchor(self, Z: Array) -> Iterator[tuple[Any, Array]]:
-        """Give the components that share an anchor, and the features about it (width + d + 1, n)."""
-        F = np.empty((self.coefficients.shape[1], Z.shape[1]))
-        for anchor, members in self.groups:
-            np.subtract(Z, anchor[:, None], out=F[-1 - len(Z) : -1])
-            self._add_features(F)
-            yield members, F
+    def _features(self, batch: GaussianBatch) -> Array:
+        """Return F (width + d + 1, n) of a batch, which components that are all far may have read without."""
+        if batch.F is not None:
+            return batch.F
+        F = np.empty((self.coefficients.shape[1], batch.Z.shape[1]))
+        F[-1 - len(batch.Z) : -1] = batch.Z
+        self._add_features(F)
+        return F
+
+    def _about_far_means(self, Z: Array) -> Iterator[tuple[int, Array]]:
+        """Give each component that is far from the shift, and the rows about its mean (d, n)."""
+        return ((j, Z - self.means[j][:, None]) for j in self.far)
 
     # -------------------------------------------------------------------------------------- E step
     def log_densities(self, batch: GaussianBatch, workspace: EMWorkspace) -> tuple[Array, GaussianBatch]:
@@ -174,23 +177,27 @@ class GaussianComponents:
             completed = CompletedRows(batch.patterns, self.means, self.shape.matrices(self.P, *self.means.shape))
             return completed.log_densities(self.log_det), batch._replace(completed=completed)
         logf = _as_table(workspace.logf, len(self.means), batch.Z.shape[1])
-        if self.shares_features and batch.F is not None:
-            np.matmul(self.coefficients, batch.F, out=logf)
-        else:
-            for members, F in self._each_anchor(batch.Z):
-                logf[members] = self.coefficients[members] @ F
+        if not len(self.far):
+            np.matmul(self.coefficients, self._features(batch), out=logf)
+        elif len(self.far) < len(logf):
+            logf[self.near] = self.coefficients[self.near] @ self._features(batch)
+        for j, Z in self._about_far_means(batch.Z):
+            logf[j] = self.coefficients[j, -1] - 0.5 * self.shape.squares(self.P[min(j, len(self.P) - 1)], Z)
         return logf, batch
 
     def weighted_sums(self, batch: GaussianBatch, R: Array) -> tuple[Array, Array]:
         """Return Σ r (k,) and the sums of the features about each component's anchor (k, width + d + 1)."""
         if batch.completed is not None:
             return self._completed_sums(batch.completed, R)
-        if self.shares_features and batch.F is not None:
-            out = R @ batch.F.T
-        else:
-            out = np.empty((len(R), self.coefficients.shape[1]))
-            for members, F in self._each_anchor(batch.Z):
-                out[members] = R[members] @ F.T
+        if not len(self.far):
+            out = R @ self._features(batch).T
+            return out[:, -1], out
+        out = np.empty((len(R), self.coefficients.shape[1]))
+        if len(self.far) < len(R):
+            out[self.near] = R[self.near] @ self._features(batch).T
+        first, second = self._split(out)
+        for j, Z in self._about_far_means(batch.Z):
+            first[j], second[j], out[j, -1] = Z @ R[j], self.shape.moments(Z, R[j]), R[j].sum()
         return out[:, -1], out
 
     def _completed_sums(self, rows: CompletedRows, R: Array) -> tuple[Array, Array]:

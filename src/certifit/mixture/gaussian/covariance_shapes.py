@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from certifit.mixture.gaussian.gaussian_loops import pair_products
 from certifit.numerics.packed import pack, unpack
@@ -29,10 +29,10 @@ from certifit.rows import Array
 
 def pair_coefficients(P: Array) -> Array:
     """Return zᵀPz as coefficients of the products z_i z_j, i >= j: off the diagonal each stands for two."""
-    packed = 2.0 * pack(P)
-    i, j = np.tril_indices(P.shape[-1])
-    packed[..., i == j] /= 2.0
-    return packed
+    twice = 2.0 * P
+    i = np.arange(P.shape[-1])
+    twice[..., i, i] /= 2.0
+    return pack(twice)
 
 
 class CovarianceShape(ABC):
@@ -53,6 +53,19 @@ class CovarianceShape(ABC):
     @abstractmethod
     def features(self, Z: Array, out: Array) -> None:
         """Write q of rows Z (d, n) into out (width, n)."""
+
+    def squares(self, P: Array, Z: Array) -> Array:
+        """Return zᵀPz (n,) of rows Z (d, n), P of one component."""
+        return self.coefficients(P) @ self._new_features(Z)
+
+    def moments(self, Z: Array, r: Array) -> Array:
+        """Return Σ r q(z) (width,) over rows Z (d, n)."""
+        return self._new_features(Z) @ r
+
+    def _new_features(self, Z: Array) -> Array:
+        q = np.empty((self.width(len(Z)), Z.shape[1]))
+        self.features(Z, q)
+        return q
 
     @abstractmethod
     def reduce(self, pairs: Array, d: int) -> Array:
@@ -119,6 +132,12 @@ class FullCovariances(CovarianceShape):
     def features(self, Z: Array, out: Array) -> None:
         pair_products(Z, out)
 
+    def squares(self, P: Array, Z: Array) -> Array:
+        return np.einsum("jn,jn->n", Z, P @ Z)
+
+    def moments(self, Z: Array, r: Array) -> Array:
+        return pack((Z * r) @ Z.T)
+
     def reduce(self, pairs: Array, d: int) -> Array:
         return pairs
 
@@ -131,7 +150,7 @@ class FullCovariances(CovarianceShape):
         return U @ U.swapaxes(-1, -2)
 
     def cholesky(self, C: Array) -> Array:
-        return np.stack([solve_triangular(L, np.eye(len(L)), lower=True).T for L in _factors(C)])
+        return np.stack([dtrtri(L, lower=1)[0].T for L in _factors(C)])
 
     def log_det(self, C: Array, d: int) -> Array:
         return 2.0 * np.log(np.diagonal(_factors(C), axis1=1, axis2=2)).sum(axis=1)

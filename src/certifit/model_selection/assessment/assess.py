@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
-from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals
+from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals, has_no_width
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
@@ -33,7 +34,13 @@ from certifit.model_selection.assessment.intervals import (
 )
 from certifit.model_selection.assessment.leakage import leakage_notes
 from certifit.model_selection.assessment.left_out_by_proof import hold_out_by_proof
-from certifit.model_selection.assessment.metrics import ROW_METRICS, SquaredRows, name_metrics, score_answers
+from certifit.model_selection.assessment.metrics import (
+    ROW_METRICS,
+    SquaredRows,
+    name_metrics,
+    score_answers,
+    scorer_span,
+)
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import (
     bootstrap_claim,
@@ -189,6 +196,8 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         if groups.shape != (n,):
             raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
     table = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
+    if sparse.issparse(table) and table.format not in ("csr", "csc"):  # of others no rows can be taken
+        table = table.tocsr()
     weights = _check_weights(estimator, options.pop("sample_weight", None), n)
     if reconstructs and weights is not None:
         raise DataError(got="sample_weight without a target", wanted="rows that count alike")
@@ -341,7 +350,7 @@ def _squared_rows(problem: AssessedProblem, metric: Any, held_out: Sequence[Unse
 
 def _span(problem: AssessedProblem, metric: Any) -> tuple[float, float]:
     if not isinstance(metric, str) or metric not in ROW_METRICS:
-        return (-np.inf, np.inf)
+        return scorer_span(metric) if isinstance(metric, str) else (-np.inf, np.inf)
     return ROW_METRICS[metric].span(0 if problem.classes is None else len(problem.classes))
 
 
@@ -453,15 +462,14 @@ def _out_of_bag_claim(
     if few:
         words += f"; may cover less often than it says: {members} members are few"
     claim = normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))
-    return replace(claim, covers="perhaps less" if few else "at least")
+    return replace(claim, covers="perhaps less" if few or has_no_width(claim) else "at least")
 
 
 def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
     first = held_out[0].answers
     if isinstance(first, AnswersOfFold):
-        answers = dict(first.all_rows)
-        return UnseenAnswers(np.arange(len(answers["predict"])), held_out[0].n_fitted, answers)
+        return UnseenAnswers(np.arange(len(first.all_rows["predict"])), held_out[0].n_fitted, first.all_rows)
     if len(held_out) == 1 and (np.diff(held_out[0].test) > 0).all():
         return held_out[0]
     n = 1 + max(int(found.test.max()) for found in held_out)

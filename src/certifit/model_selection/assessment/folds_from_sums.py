@@ -14,8 +14,9 @@ split is fitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,8 +83,8 @@ def _partitions(splits: Sequence[Split], n: int) -> Sequence[SingleRows | FoldSp
 
 
 def _are_numbers(said: Sequence[UnseenAnswers]) -> bool:
-    first = said[0].answers
-    tables = [first.all_rows] if isinstance(first, AnswersOfFold) else [one.answers for one in said]
+    # Scored classes were looked at when they were made.
+    tables = [one.answers for one in said if isinstance(one.answers, dict)]
     values = (values for table in tables for values in table.values())
     return all(bool(np.isfinite(part).all()) for part in values if part.dtype.kind == "f")
 
@@ -266,9 +267,45 @@ def _parameters(left: DeviationSums, centres: Array, smoothing: float) -> tuple[
     return found.mean, 1 / variance, constant
 
 
-def _answers(scores: Array, classes: Array, tests: Sequence[Array]) -> list[UnseenAnswers]:
-    """Return classes and probabilities of the rows of folds from the scores of all (n, k), which become shares."""
-    answers = {"predict": classes[normalise_scores(scores)], "predict_proba": scores}
+class ScoredClasses(Mapping[str, Array]):
+    """Classes of rows by their log scores (n, k), and probabilities, which are made when they are asked for."""
+
+    def __init__(self, scores: Array, classes: Array) -> None:
+        self._scores, self._classes = scores, classes
+
+    @cached_property
+    def _predicted(self) -> Array:
+        first, second = self._scores[:, 0], self._scores[:, 1]
+        return self._classes[
+            (second > first).astype(np.intp) if self._scores.shape[1] == 2 else self._scores.argmax(axis=1)
+        ]
+
+    @cached_property
+    def _shares(self) -> Array:
+        shares = self._scores.copy()
+        normalise_scores(shares)
+        return shares
+
+    def __getitem__(self, method: str) -> Array:
+        if method not in self:
+            raise KeyError(method)
+        return self._predicted if method == "predict" else self._shares
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("predict", "predict_proba"))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __contains__(self, method: object) -> bool:
+        return method in ("predict", "predict_proba")
+
+
+def _answers(scores: Array, classes: Array, tests: Sequence[Array]) -> list[UnseenAnswers] | None:
+    """Return classes and probabilities of the rows of folds from the scores of all (n, k); None without numbers."""
+    if not np.isfinite(scores).all():
+        return None
+    answers = ScoredClasses(scores, classes)
     if len(tests) == 1:
         return [UnseenAnswers(tests[0], len(scores) - 1, answers)]
     return [UnseenAnswers(test, len(scores) - len(test), AnswersOfFold(answers, test)) for test in tests]

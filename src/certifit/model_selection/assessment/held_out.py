@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from certifit.checkers.model_selection.splits import Split
-from certifit.core.config import config
+from certifit.core.config import carrying_choice, config
 from certifit.exceptions import DataError
 from certifit.rows import Array
 
@@ -44,6 +44,9 @@ class AnswersOfFold(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self.all_rows)
 
+    def __contains__(self, method: object) -> bool:
+        return method in self.all_rows
+
 
 @dataclass(frozen=True)
 class AssessedProblem:
@@ -70,7 +73,8 @@ class AssessedProblem:
         """Fit a copy for every split, and keep what it answers for the rows left out."""
         if len(splits) == 1:
             return [_fit_and_answer(self, splits[0], 0, 1)]
-        jobs = (delayed(_fit_and_answer)(self, split, i, len(splits)) for i, split in enumerate(splits))
+        fit = carrying_choice(_fit_and_answer)
+        jobs = (delayed(fit)(self, split, i, len(splits)) for i, split in enumerate(splits))
         return [*Parallel(n_jobs=self.n_jobs)(jobs)]
 
     def hold_out_one(self, split: Split, number: int, of: int) -> UnseenAnswers:

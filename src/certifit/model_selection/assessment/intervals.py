@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from certifit.checkers.model_selection.intervals import IntervalClaim, log_capital, symmetric_reach
+from certifit.checkers.model_selection.intervals import IntervalClaim, has_no_width, log_capital, symmetric_reach
 from certifit.rows import Array
 
 
@@ -75,7 +75,15 @@ def symmetric_claim(claim: IntervalClaim) -> IntervalClaim:
     """Return a claim with its ends, `reach` to both sides of the estimate, cut where scores end."""
     reach = symmetric_reach(claim)
     low, high = max(claim.estimate - reach, claim.span[0]), min(claim.estimate + reach, claim.span[1])
-    return replace(claim, low=float(low), high=float(high))
+    return cautioned_if_alike(replace(claim, low=float(low), high=float(high)))
+
+
+def cautioned_if_alike(claim: IntervalClaim) -> IntervalClaim:
+    """Return a claim that says so where all scores are alike, as those of tests without an error."""
+    if not has_no_width(claim):
+        return claim
+    words = "; covers less often than it says: all scores are alike, and tell nothing of their error"
+    return replace(claim, assumption=claim.assumption + words, covers="perhaps less")
 
 
 def normal_claim(
@@ -138,7 +146,8 @@ def percentile_claim(metric: str, estimate: float, drawn: Array, confidence: flo
     words = (
         "tested rows are many, and independent draws of what new rows are drawn from; percentiles of the bootstrap"
     )
-    return IntervalClaim(metric, estimate, float(low), float(high), confidence, "percentiles", words, drawn)
+    claim = IntervalClaim(metric, estimate, float(low), float(high), confidence, "percentiles", words, drawn)
+    return cautioned_if_alike(claim)
 
 
 def no_claim(metric: str, values: Array, confidence: float, why: str, estimate: float | None = None) -> IntervalClaim:

@@ -203,3 +203,19 @@ class SquaredRows:
         errors, apart = (np.average(part, weights=self.weights) for part in (self.errors, self.apart))
         moved = self.errors / errors - self.apart / apart
         return np.log(errors / apart) + self.weights / self.weights.mean() * moved
+
+
+def scorer_span(name: str) -> tuple[float, float]:
+    """Return the least and the largest that a scorer of scikit-learn's can be, as far as its name tells.
+
+    >>> scorer_span("roc_auc"), scorer_span("r2"), scorer_span("neg_max_error")
+    ((0.0, 1.0), (-inf, 1.0), (-inf, 0.0))
+    """
+    shares = ("f1", "precision", "recall", "jaccard", "roc_auc", "average_precision", "balanced_accuracy", "top_k")
+    if name.startswith("neg_"):
+        return -np.inf, 0.0
+    if name in ("r2", "explained_variance") or name.startswith("d2_"):
+        return -np.inf, 1.0
+    if name == "matthews_corrcoef":
+        return -1.0, 1.0
+    return (0.0, 1.0) if name.startswith(shares) else (-np.inf, np.inf)

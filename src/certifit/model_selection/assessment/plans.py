@@ -275,7 +275,7 @@ def _deal_out(strata: Array | None, n: int, n_splits: int, rng: np.random.Random
     if strata is not None:
         order = order[np.argsort(_short(strata[order]), kind="stable")]
     folds = np.empty(n, dtype=np.intp)
-    folds[order] = np.resize(np.arange(n_splits), n)
+    folds[order] = np.tile(np.arange(n_splits), -(-n // n_splits))[:n]
     return folds
 
 

@@ -175,13 +175,14 @@ def drawn_counts(n: int, seed: int, n_replicates: int, at_once: int) -> Iterator
     keys = replicate_keys(seed, n_replicates)
     for first in range(0, n_replicates, at_once):
         part = keys[first : first + at_once]
-        # Written once in order, so that draws at random find the pages. More than 255 draws of a row happen once in
-        # 10⁵⁰⁰.
-        counts = np.full((len(part), n), 0, dtype=np.uint8)
+        # Rows are drawn in a vector that the cache holds. More than 255 draws of a row happen once in 10⁵⁰⁰.
+        counts, drawn = np.empty((len(part), n), dtype=np.uint8), np.empty(n, dtype=np.uint8)
         for key, row in zip(part, counts, strict=True):
+            drawn[:] = 0
             # Hashes are meant to overflow; only loops that are not compiled would say so.
             with np.errstate(over="ignore"):
-                add_drawn_rows(key, row)
+                add_drawn_rows(key, drawn)
+            row[:] = drawn
         yield first, counts
 
 
@@ -267,26 +268,45 @@ def _moved(whole: WhitenedRows, counts: Array, tuning: ReplicateTuning) -> Array
     width, n = whole.columns.shape
     kind: Any = np.float32 if whole.are_many(tuning.short_numbers) else np.float64
     pairs = np.triu_indices(width)
-    sums, slopes = np.zeros((len(counts), len(pairs[0]))), np.zeros((len(counts), width))
+    size, unit = len(pairs[0]), float(np.abs(whole.left).max()) or 1.0
+    sums = np.zeros((len(counts), size + width * (2 if kind is np.float32 else 1)))
+    # Written over in every block: fresh pages of memory would take as long as the products.
+    every = np.empty((len(counts), min(n, tuning.rows_of_block)), kind)
     for start in range(0, n, tuning.rows_of_block):
         block = slice(start, start + tuning.rows_of_block)
-        columns, weights = whole.columns[:, block], counts[:, block] - 1.0
-        slopes += ((columns * whole.left[block]) @ weights.T).T
-        sums += weights.astype(kind) @ _products(columns.astype(kind)).T
+        columns, weights = whole.columns[:, block], every[:, : min(n - start, tuning.rows_of_block)]
+        np.subtract(counts[:, block], kind(1), out=weights)
+        sums += weights @ _products(columns.astype(kind), _pieces(columns * (whole.left[block] / unit), kind)).T
     square = np.empty((len(counts), width, width))
-    square[:, pairs[0], pairs[1]] = square[:, pairs[1], pairs[0]] = sums
+    square[:, pairs[0], pairs[1]] = square[:, pairs[1], pairs[0]] = sums[:, :size]
     square += whole.columns @ whole.columns.T + whole.penalty
     ends = np.linalg.eigvalsh(square)
     if not (ends[:, -1] <= tuning.largest_condition * ends[:, 0]).all():
         return None
+    slopes = sums[:, size:].reshape(len(counts), -1, width).sum(axis=1) * unit
     slopes += whole.columns @ whole.left - whole.penalty @ whole.fit
     return whole.fit + np.linalg.solve(square, slopes[:, :, None])[:, :, 0]
 
 
-def _products(columns: Array) -> Array:
-    """Return the products of all pairs of columns (p, m), a line for each pair (p (p + 1) / 2, m)."""
+def _pieces(values: Array, kind: Any) -> Array:
+    """Return values (p, m) as numbers of a kind that add up to them (p, m) or (2 p, m).
+
+    Of short numbers the first has 11 bits: its sums over a block of weights are exact. What is left is 2⁻¹² as large.
+    """
+    if kind is np.float64:
+        return values
+    largest = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
+    unit = np.exp2(np.ceil(np.log2(largest)) - 11)
+    first = np.rint(values / unit) * unit
+    return np.concatenate([first, values - first]).astype(kind)
+
+
+def _products(columns: Array, more: Array) -> Array:
+    """Return the products of all pairs of columns (p, m), a line for each (p (p + 1) / 2, m), and more lines."""
     width, m = columns.shape
-    out = np.empty((width * (width + 1) // 2, m), dtype=columns.dtype)
+    end = width * (width + 1) // 2
+    out = np.empty((end + len(more), m), dtype=columns.dtype)
+    out[end:] = more
     end = 0
     for j in range(width):
         np.multiply(columns[j], columns[j:], out=out[end : end + width - j])

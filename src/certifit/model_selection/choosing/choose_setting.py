@@ -21,6 +21,7 @@ from sklearn.utils.random import sample_without_replacement
 from certifit.checkers.model_selection.choices import ChoiceClaim, HalvingRung, certify_choice, unseen_rows
 from certifit.checkers.model_selection.splits import Split
 from certifit.core import Certificate, Setting
+from certifit.core.config import carrying_choice
 from certifit.core.progress import counted
 from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
@@ -292,8 +293,9 @@ def _hold_out_settings(
             by_sums = hold_out_by_sums(one, splits)
             yield [_fit_setting(one, setting, splits, i) for i in range(len(splits))] if by_sums is None else by_sums
         return
+    fit = carrying_choice(_fit_setting)
     jobs = (
-        delayed(_fit_setting)(one, setting, splits, i)
+        delayed(fit)(one, setting, splits, i)
         for one, setting in zip(chosen, settings, strict=True)
         for i in range(len(splits))
     )

@@ -74,8 +74,9 @@ class Dense(Layer):
         return LayerShapes((self.units,), (values, self.units), (self.units,), (values, self.units))
 
     def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
-        y = x @ weights.W
-        y += weights.b
+        y = np.matmul(x, weights.W, out=work.array((len(x), self.units), weights.W.dtype))
+        # A bias for each row is added faster than one for all of them, where rows are short.
+        y += weights.b if weights.b.ndim == 1 else weights.b[: len(y)]
         return y, x
 
     def backward(
@@ -111,7 +112,7 @@ class ReLU(Elementwise):
     """y = max(x, 0)."""
 
     def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
-        y = np.maximum(x, 0, out=work.array(x.shape, x.dtype))
+        y = np.maximum(x, work.zeros(x.shape, x.dtype), out=work.array(x.shape, x.dtype))
         return y, y
 
     def backward(

@@ -63,7 +63,7 @@ class RowsOnWorkers:
 
     def take(self, index: Array) -> NetworkRows:
         """The same here, in memory."""
-        from certifit.rows.sources.dask import compute_tasks
+        from certifit.rows.sources.dask_partitions import compute_tasks
 
         return _as_network_rows(self.table, self.dtype, compute_tasks(*self.rows.gather([self.index[index]]))[0])
 
@@ -129,7 +129,8 @@ class WorkerSlopes(MinibatchSlopes):
     def at(self, rows: MinibatchRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
         from dask.delayed import delayed
 
-        from certifit.rows.sources.dask import compute_tasks, shared_task
+        from certifit.rows.sources.dask import shared_task
+        from certifit.rows.sources.dask_partitions import compute_tasks
 
         number, chunks = seed[-1], self.chunks_of(len(index))
         if not self.first <= number < self.last:
@@ -156,7 +157,8 @@ class WorkerSlopes(MinibatchSlopes):
         """Bring the rows of this minibatch and of some after it together on the workers."""
         from dask.delayed import delayed
 
-        from certifit.rows.sources.dask import keep_on_workers, shared_task
+        from certifit.rows.sources.dask import shared_task
+        from certifit.rows.sources.dask_partitions import keep_on_workers
 
         most = max(1, self.worker_tuning.window_entries // (self.batch * self.rows.columns))
         self.first, self.last = number, min(number + most, -(-len(self.order) // self.batch))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, written_into_loops
 
 LANES = 64  # matrices that are factored side by side
 # The bits of a float64 without sign and exponent, and the bits of 1.0.
 MANTISSA, ONE = np.int64(2**52 - 1), np.int64(1023 * 2**52)
+# Numba compiles a function anew for every literal number that it is called with: so this one is typed.
+NEXT = np.int64(1)
 
 
 @called_by_loops
@@ -33,7 +35,7 @@ def _subtract_products(T, out, a, step_a, b, step_b, n):
         h, a, b = h + 1, a + step_a, b + step_b
 
 
-@called_from_python
+@called_by_loops
 def _scale(T, out, factor, sign):
     """Multiply T[out] by sign T[factor], in every lane."""
     o, f = T[out], T[factor]
@@ -42,26 +44,26 @@ def _scale(T, out, factor, sign):
 
 
 # With this error model a matrix that is not positive definite gives NaN or infinity instead of an exception.
-@called_from_python
+@called_by_loops
 def _factor(T, k):
     """Overwrite T by its Cholesky factor L, with the reciprocals of L's diagonal in the diagonal's place."""
     for i in range(k):
         for j in range(i):
-            _subtract_products(T, i * k + j, i * k, 1, j * k, 1, j)
+            _subtract_products(T, i * k + j, i * k, NEXT, j * k, NEXT, j)
             _scale(T, i * k + j, j * k + j, 1.0)
-        _subtract_products(T, i * k + i, i * k, 1, i * k, 1, i)
+        _subtract_products(T, i * k + i, i * k, NEXT, i * k, NEXT, i)
         o = T[i * k + i]
         for lane in range(LANES):
             o[lane] = 1.0 / np.sqrt(o[lane])
 
 
-@called_from_python
+@called_by_loops
 def _invert(T, k):
     """Overwrite L by (L Lᵀ)⁻¹: first R = L⁻¹, R_ij = -Σ_{j <= h < i} L_ih R_hj / L_ii, then RᵀR."""
     for i in range(k):
         for j in range(i):
             _scale(T, i * k + j, j * k + j, -1.0)
-            _subtract_products(T, i * k + j, i * k + j + 1, 1, (j + 1) * k + j, k, i - j - 1)
+            _subtract_products(T, i * k + j, i * k + j + 1, NEXT, (j + 1) * k + j, k, i - j - 1)
             _scale(T, i * k + j, i * k + i, 1.0)
     for j in range(k):
         for i in range(j, k):
@@ -72,7 +74,7 @@ def _invert(T, k):
                 o[lane] = -o[lane]
 
 
-@called_by_loops
+@written_into_loops
 def _log_determinants(T, k, out):
     """Write log-determinants to out (n,), n <= LANES, from the result of `_factor`; not finite where that is not.
 
@@ -91,7 +93,7 @@ def _log_determinants(T, k, out):
         out[lane] = -2.0 * (np.log(product[lane]) + power[lane] * np.log(2.0))
 
 
-@called_by_loops
+@written_into_loops
 def _invert_lanes(T, k, A, log_det):
     """Write the inverses of the matrices in T to A (n, >= k (k + 1) / 2), packed, and their log-determinants (n,)."""
     _factor(T, k)

@@ -167,9 +167,8 @@ def find_witness(fit: ConvexFit, tuning: ProofTuning = ProofTuning()) -> ConvexF
         slope = np.column_stack([pulled, here.off + pull * fit.intercept]).ravel()
         curved = _row_curvatures(fit)  # (n, k, k)
         H = np.einsum("nab,ni,nj->aibj", curved, Z, Z, optimize=True).reshape(len(slope), len(slope)) + np.diag(ridge)
-        free, step = np.flatnonzero(np.column_stack([side, np.ones(k)])), np.zeros(len(slope))
-        step[free] = np.linalg.solve(H[np.ix_(free, free)], slope[free])
-        step = step.reshape(k, d + 1)
+        free, step = np.flatnonzero(np.column_stack([side, np.ones(k)])), np.zeros((k, d + 1))
+        step.flat[free] = np.linalg.solve(H[np.ix_(free, free)], slope[free])
         fit = fit._replace(coef=fit.coef - step[:, :-1], intercept=fit.intercept - step[:, -1] * moves)
         if fit.lam1 > 0:  # what would change its side is 0
             side = np.where(fit.coef * side > 0, side, 0.0)
@@ -218,7 +217,7 @@ def page_proof(
             near = find_witness(fit, tuning)
             found = [(point, best_intercepts(point, tuning)) for point in ((fit,) if near is fit else (fit, near))]
             objective = here.loss + fit.penalty
-            witness, best = max(found, key=lambda pair: np.nan_to_num(lower_bound(*pair, objective), nan=-np.inf))
+            witness, best = max(found, key=lambda p: np.nan_to_num(lower_bound(p[0], p[1], objective), nan=-np.inf))
         except np.linalg.LinAlgError:
             return {"form": "none", "why": "numbers overflow"}
     bound = lower_bound(witness, best, objective)

@@ -7,12 +7,10 @@ Only the total is sent back. Dask decides where tasks run: on local threads, or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-import dask
 import numpy as np
 from dask.delayed import delayed
 from pandas.api.types import is_numeric_dtype
@@ -42,18 +40,9 @@ from certifit.rows.named_columns import (
     stack_columns,
 )
 from certifit.rows.rows import R, Relabel, Rows, relabelled
+from certifit.rows.sources.dask_partitions import DaskPartition, PartitionStore, compute_tasks, joined_partitions
 from certifit.rows.sums import S, tree_sum
 from certifit.rows.threads import single_threaded_blas
-
-
-class DaskPartition(NamedTuple):
-    """One partition: the arguments of its task."""
-
-    X: Any  # a delayed array, or a pandas frame with every column in use
-    y: Any  # a delayed array or series, a NumPy array, or None
-    w: Any  # likewise, the row weights
-    start: int  # number of its first row in the whole table
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -66,6 +55,7 @@ class PartitionLayout:
     terms: TableTerms
     block_rows: int
     relabels: tuple[Relabel, ...] = ()
+    passes_before: int = 0  # over the rows, to open them
 
 
 class DaskRows(Rows):
@@ -74,9 +64,17 @@ class DaskRows(Rows):
     distributed = True
 
     def __init__(self, parts: list[DaskPartition], layout: PartitionLayout, n_features: int) -> None:
-        self.parts, self.layout, self.n_features = parts, layout, n_features
+        self.layout, self.n_features = layout, n_features
         self.n_rows = sum(part.rows for part in parts)
         self.names, self.dtype = layout.names, layout.dtype
+        row_bytes = (n_features + 2) * layout.dtype.itemsize
+        joined = joined_partitions(parts, layout.block_rows, row_bytes)
+        self.store = PartitionStore(joined, row_bytes, layout.passes_before)
+
+    @property
+    def parts(self) -> list[DaskPartition]:
+        """Partitions, joined where they are small."""
+        return self.store.parts
 
     def relabel(self, f: Relabel) -> DaskRows:
         rows = copy(self)
@@ -84,14 +82,14 @@ class DaskRows(Rows):
         return rows
 
     def __iter__(self) -> Iterator[Block]:
-        for part in self.parts:
-            yield from compute_tasks(delayed(_each)(_same_block, shared_task(self.layout), *part))[0]
+        for part in self.store.begin_pass():
+            yield from self.store.compute(delayed(_each)(_same_block, shared_task(self.layout), *part))[0]
 
     def _sum(self, f: Callable[[Block], S]) -> S:
-        return compute_tasks(tree_sum(self._tasks(_sum, f)))[0]
+        return self.store.compute(tree_sum(self._tasks(_sum, f)))[0]
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
-        return [out for outs in compute_tasks(*self._tasks(_each, f)) for out in outs]
+        return [out for outs in self.store.compute(*self._tasks(_each, f)) for out in outs]
 
     def gather(self, lists: Sequence[Array]) -> list[Any]:
         """Return, for each list of row numbers, a task whose result is a block of these rows in this order.
@@ -114,36 +112,12 @@ class DaskRows(Rows):
 
     def _tasks(self, action: Callable[..., Any], f: Callable[[Block], Any]) -> list[Any]:
         f, layout = shared_task(f), shared_task(self.layout)
-        return [delayed(action)(f, layout, *part) for part in self.parts]
+        return [delayed(action)(f, layout, *part) for part in self.store.begin_pass()]
 
 
 def shared_task(value: Any) -> Any:
     """Return a value that all tasks share as a task of its own, so that it is sent once."""
     return delayed(value, traverse=False)
-
-
-def compute_tasks(*tasks: Any) -> tuple[Any, ...]:
-    """The results of tasks."""
-    return _answered(dask.compute, tasks)
-
-
-def keep_on_workers(tasks: list[Any]) -> list[Any]:
-    """Tasks whose results are computed now and stay where they are."""
-    return list(_answered(dask.persist, tasks))
-
-
-def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any]) -> tuple[Any, ...]:
-    try:
-        return ask(*tasks)
-    except Exception as error:
-        if not isinstance(error, CancelledError) and not type(error).__module__.startswith("distributed"):
-            raise
-        raise DataError(
-            got=f"no answer from the Dask cluster ({type(error).__name__}: {error})",
-            wanted="a scheduler and workers that answer",
-            fix="Check that the cluster is up and its workers have memory enough, make a new dask.distributed.Client "
-            "and fit again; without a Client, Dask uses the threads of this machine.",
-        ) from error
 
 
 # ------------------------------------------------------------------------------------------------ on the workers
@@ -195,6 +169,7 @@ def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: i
         y = X[list(targets)] if targets else y
         w = w if layout.columns.w is None else X[layout.columns.w]
         X = X[list(layout.columns.features)]
+        _refuse_other_types(X, start)
     y, w = _vector(y, rows, "y"), _vector(w, rows, "sample_weight")
     w = np.ones(rows) if w is None else w.astype(np.float64)
     for first in range(0, rows, layout.block_rows):
@@ -205,6 +180,19 @@ def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: i
         )
         check_block(block, layout.terms, layout.names, targets)
         yield relabelled(block, layout.relabels)
+
+
+def _refuse_other_types(X: Any, start: int) -> None:
+    """Refuse a partition whose columns are not the numbers that the collection says they are."""
+    odd = {str(name): kind for name, kind in X.dtypes.items() if not is_number(kind)}
+    if odd:
+        name, kind = next(iter(odd.items()))
+        raise DataError(
+            got=f"a Dask partition (from row {start} on) whose column {name!r} is {kind}, while the collection says "
+            "that it holds numbers",
+            wanted="the same type of a column in all partitions",
+            fix=f"Convert it where it is read: X.assign({name}=dask.dataframe.to_numeric(X[{name!r}])), say.",
+        )
 
 
 def _vector(values: Any, rows: int, role: str) -> Array | None:
@@ -252,6 +240,7 @@ def dask_rows(
         columns, names = None, None
         pieces, lengths, dtype, n_features = _open_array(X)
         note_features(estimator, n_features, None, reset)
+    counted = columns is not None or np.isnan(X.shape[0])
     n_rows = sum(lengths)
     if n_rows == 0:
         raise DataError(got="a Dask collection without rows", wanted="at least one row")
@@ -273,7 +262,8 @@ def dask_rows(
     ys, ws = _split(y, lengths, "y", terms.targets), _split(sample_weight, lengths, "sample_weight")
     starts = np.cumsum([0, *lengths])[:-1].tolist()
     parts = [DaskPartition(*part) for part in zip(pieces, ys, ws, starts, lengths, strict=True) if part[-1] > 0]
-    return DaskRows(parts, PartitionLayout(columns, names, dtype, terms, block_rows(n_features)), n_features)
+    layout = PartitionLayout(columns, names, dtype, terms, block_rows(n_features), passes_before=int(counted))
+    return DaskRows(parts, layout, n_features)
 
 
 def _as_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -331,7 +321,12 @@ def _number_type(dtypes: Mapping[str, Any], missing: bool) -> np.dtype[Any]:
 
 
 def _count_rows(pieces: list[Any]) -> list[int]:
-    return list(compute_tasks(*(delayed(len)(piece) for piece in pieces)))
+    groups = [pieces[k : k + 32] for k in range(0, len(pieces), 32)]
+    return [rows for found in compute_tasks(*(delayed(_lengths)(group) for group in groups)) for rows in found]
+
+
+def _lengths(pieces: list[Any]) -> list[int]:
+    return [len(piece) for piece in pieces]
 
 
 def _has_weight(part: Any, column: str | None) -> bool:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from certifit.core import Solution, Step, fixed_point
+from certifit.core import ResumableUpdate, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.rows import Array
 
@@ -72,6 +72,8 @@ class VectorSpace(Protocol):
     def rounding(self, square: float) -> float:
         """By how much |z|² may be wrong."""
 
+    memory: Any  # what it has learnt of the rows so far
+
 
 class HullPoints(NamedTuple):
     """One point of each hull, as a convex combination of rows: the working set and its shares."""
@@ -94,7 +96,7 @@ def find_nearest_points(
     steps = HullSteps(y, space, tol, watcher, tuning)
     return fixed_point(
         steps.measure,
-        steps.update,
+        ResumableUpdate(steps.update, steps),
         HullPoints(np.array([np.argmax(y > 0), np.argmax(y < 0)]), np.ones(2)),
         tol=min(tol, tuning.sharp_gap),
         max_iter=max_iter,
@@ -114,6 +116,14 @@ class HullSteps:
         self.idle = self.extra = 0  # steps since then, and steps since the tolerance was reached
         self.batch, self.most = tuning.first_batch, tuning.most_batch  # rows that may come in next, and ever
         self.finished = False
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        return self.lowest, self.idle, self.extra, self.batch, self.most, self.finished, self.space.memory
+
+    @memory.setter
+    def memory(self, found: tuple[Any, ...]) -> None:
+        self.lowest, self.idle, self.extra, self.batch, self.most, self.finished, self.space.memory = found
 
     def measure(self, at: HullPoints) -> tuple[Array, float]:
         return self.space.values(at.rows, self.y[at.rows] * at.share)

@@ -7,6 +7,7 @@ known by the kernel values between them only (`KernelSpace`). See `nearest_point
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +32,8 @@ class SpaceTuning:
 
 class ColumnSpace:
     """Rows in the space of their columns."""
+
+    memory: None = None
 
     def __init__(self, X: Matrix, tuning: SpaceTuning) -> None:
         # (n, d) about their mean: a common offset does not matter and would cost digits. Of sparse rows, which stay
@@ -96,6 +99,14 @@ class KernelSpace:
     def __init__(self, cache: KernelCache, ridge: Array, tuning: SpaceTuning) -> None:
         self.cache, self.ridge, self.tuning = cache, ridge, tuning
         self.size = 0.0  # largest k(x, x) of the rows seen so far
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        return self.size, self.cache.memory
+
+    @memory.setter
+    def memory(self, found: tuple[Any, ...]) -> None:
+        self.size, self.cache.memory = found
 
     def values(self, rows: Array, coef: Array) -> tuple[Array, float]:
         f = np.zeros(self.cache.gram.n)

@@ -25,6 +25,7 @@ from certifit.checkers.svm import joint_kernel as checker
 from certifit.checkers.svm.kernel import SvmValues, rounding_error
 from certifit.core import Solution
 from certifit.rows import Array
+from certifit.rows.kept_passes import kept
 from certifit.svm.joint_kernel import joint_smo
 from certifit.svm.joint_kernel.joint_smo_loops import CoefficientLimits
 from certifit.svm.kernel.gram import kernel_rows
@@ -47,11 +48,12 @@ class JointScheme(PerClassScheme):
         limits = self.limits(code[:, None] == np.arange(rows.k), C[:, None])
         dual = joint_smo.JointDual(code, C, limits, self.margin, partial(self.losses, code=code))
         gram = task.gram(data, np.arange(len(code)), C)
-        kept = kernel_rows(gram, task.cache_size)
+        values = kernel_rows(gram, task.cache_size)
         gather = partial(self._gather, task.tol, data, dual, gram.lengths())
         ends = task.limits(gram)
         with task.watch.loop(task.name, ends.most_rounds, lambda at: task.attributes(gather(at, ()))) as watch:
-            found = joint_smo.solve(dual, kept, ends, watch, task.tuning.joint, task.tuning.rounds)
+            solve = partial(joint_smo.solve, dual, values, ends, watch, task.tuning.joint, task.tuning.rounds)
+            found = kept(("machine", 0), solve)
         return gather(found.params, (found,))
 
     def machines(self, rows: SvmRows, found: TrainedMachines) -> list[AnyMachine]:

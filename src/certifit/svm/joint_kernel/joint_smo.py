@@ -162,7 +162,6 @@ class JointSmoSolver(WorkingSetSolver[JointDualPoint, JointGap]):
         super().__init__(gram, limits, len(dual.y), tuning.working_set, rounds)
         self.dual, self.joint_tuning = dual, tuning
         self.violation_left = tuning.whole_violation if self.whole else tuning.round_violation
-        self.without_gain = 0  # rounds over all rows that gained nothing: rounding is all that is left
 
     @property
     def stalled(self) -> bool:

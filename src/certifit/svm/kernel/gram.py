@@ -36,6 +36,7 @@ class Gram(ABC):
     n: int
     dtype: np.dtype[Any]
     tuning: KernelValueTuning
+    memory: None = None
     cheap = False  # whether its values cost no more to compute again than to keep
 
     @property
@@ -172,6 +173,24 @@ class KernelCache:
     @property
     def most(self) -> int:
         return min(self.gram.tuning.kept_rows, len(self.kept))
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        """The rows that are kept and when each was used; values in parts, which are written one after another."""
+        filled, step = int(np.max(np.flatnonzero(self.holds >= 0), initial=-1)) + 1, self.gram.tuning.kept_rows
+        parts = [self.kept[a : min(a + step, filled)] for a in range(0, filled, step)]
+        return self.time, self.holds, self.used, parts
+
+    @memory.setter
+    def memory(self, found: tuple[Any, ...]) -> None:
+        self.time, self.holds, self.used, parts = found
+        there = np.flatnonzero(self.holds >= 0)
+        self.slot[:] = -1
+        self.slot[self.holds[there]] = there
+        start = 0
+        for part in parts:
+            self.kept[start : start + len(part)] = part
+            start += len(part)
 
     def square(self, rows: Array) -> Array:
         return working_square(self.kept, self.fetch(rows), rows)

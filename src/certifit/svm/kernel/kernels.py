@@ -113,19 +113,23 @@ class RBF(Kernel):
 
     def by_product(self, X: Matrix) -> bool:
         """Whether |x|² + |z|² - 2 x·z keeps the digits that the exponential shows, about the mean of dense rows."""
-        centred = X if sparse.issparse(X) else X - X.mean(axis=0)
-        return self.gamma * float(squared_lengths(centred).max(initial=0.0)) <= self.far
+        return self._keeps_digits(squared_lengths(X if sparse.issparse(X) else X - X.mean(axis=0)))
+
+    def _keeps_digits(self, squares: Array) -> bool:
+        return self.gamma * float(squares.max(initial=0.0)) <= self.far
 
     def values(self, A: Matrix, B: Matrix) -> Array:
-        if not self.by_product(B):
+        # about the mean of dense rows: distances do not change, and do not cancel far from the origin
+        centre = 0.0 if sparse.issparse(B) else B.mean(axis=0)
+        Z = B if sparse.issparse(B) else B - centre
+        squares = squared_lengths(Z)
+        if not self._keeps_digits(squares):
             return np.exp(-self.gamma * cdist(*dense_pair(A, B), "sqeuclidean"))
-        if not sparse.issparse(B):
-            centre = B.mean(axis=0)  # distances do not change, and do not cancel far from the origin
-            A, B = A - centre, B - centre
-        powers = products(A, B)  # changed in place from here, so that one table of values is enough
+        A = A if sparse.issparse(B) else A - centre
+        powers = products(A, Z)  # changed in place from here, so that one table of values is enough
         powers *= 2
         powers -= squared_lengths(A)[:, None]
-        powers -= squared_lengths(B)
+        powers -= squares
         np.minimum(powers, 0.0, out=powers)
         powers *= self.gamma
         return np.exp(powers, out=powers)

@@ -122,33 +122,30 @@ class OneVsOne(TwoSidedScheme):
         return [(1, 0)] if k == 2 else list(combinations(range(k), 2))
 
     def pack(self, beta: Array, code: Array, k: int) -> Array:
-        out = np.zeros((k - 1, len(beta)))
-        for column, own, other in self._halves(k):
-            here = code == own
-            out[_coef_row(k, own, other), here] = beta[here, column]
-        return out
+        return np.ascontiguousarray(np.take_along_axis(beta, self._own_machines(k)[code], axis=1).T)
 
     def unpack(self, dual_coef: Array, code: Array, k: int) -> Array:
         out = np.zeros((len(code), len(self.sides(k))))
-        for column, own, other in self._halves(k):
-            here = code == own
-            out[here, column] = dual_coef[_coef_row(k, own, other), here]
+        np.put_along_axis(out, self._own_machines(k)[code], dual_coef.T, axis=1)
         return out
 
-    def _halves(self, k: int) -> list[tuple[int, int, int]]:
-        """Every machine with either of its classes: (machine, own class, other class)."""
-        pairs = list(enumerate(self.sides(k)))
-        return [(c, own, other) for c, (i, j) in pairs for own, other in ((i, j), (j, i))]  # type: ignore[misc]
+    def _own_machines(self, k: int) -> Array:
+        """The numbers of the machines of each class (k, k - 1), in the order of the other class."""
+        own: list[list[int]] = [[] for _ in range(k)]
+        for machine, pair in enumerate(self.sides(k)):
+            for one in pair:
+                own[one].append(machine)  # type: ignore[index]
+        return np.array(own)
 
     def scores(self, values: Array, k: int) -> Array:
         """Votes of the pairs for each class, and less than half a vote for the sum of its values."""
-        votes, sums = np.zeros((len(values), k)), np.zeros((len(values), k))
-        for column, (i, j) in enumerate(self.sides(k)):
-            wins = values[:, column] > 0
-            votes[:, i] += wins
-            votes[:, j] += ~wins
-            sums[:, i] += values[:, column]
-            sums[:, j] -= values[:, column]
+        votes, sums = np.empty((len(values), k)), np.empty((len(values), k))
+        firsts = np.array([first for first, _ in self.sides(k)])
+        for one, machines in enumerate(self._own_machines(k)):
+            first = firsts[machines] == one
+            own = np.where(first, values[:, machines], -values[:, machines])
+            votes[:, one] = np.where(first, own > 0, own >= 0).sum(axis=1)
+            sums[:, one] = own.sum(axis=1)
         return votes + sums / (3 * (np.abs(sums) + 1))
 
     def winners(self, values: Array, k: int, break_ties: bool) -> Array:
@@ -167,11 +164,6 @@ class OneVsOne(TwoSidedScheme):
 
     def probabilities(self, values: Array, slopes: Array, k: int) -> Array:
         return calibration.couple_pairs(values * slopes, self.sides(k), k)
-
-
-def _coef_row(k: int, own: int, other: int) -> int:
-    """The row of `dual_coef_` that has the coefficients of class `own` in its machine with class `other`."""
-    return 0 if k == 2 else other - (other > own)
 
 
 class PerClassScheme(MulticlassScheme):

@@ -113,7 +113,7 @@ class SmoSolver(WorkingSetSolver[SvmDualPoint, SvmGap]):
         part, near = at.alpha[chosen], t[chosen]
         steps = solve_pairs(self.square, y[chosen], near, part, C[chosen], eps, self.max_steps)
         if steps == self.max_steps or self.whole:  # of few rows, Newton's method takes the place of many rounds
-            descend_by_newton(self.square, y[chosen], near, part, C[chosen])
+            descend_by_newton(self.square, y[chosen], near, part, C[chosen], np.ones((len(chosen), 1)))
         change = y[chosen] * (part - at.alpha[chosen])
         alpha = at.alpha.copy()
         alpha[chosen] = part
@@ -144,12 +144,12 @@ class SmoSolver(WorkingSetSolver[SvmDualPoint, SvmGap]):
         return np.sort(np.concatenate([old, self.latest]))
 
 
-def descend_by_newton(K: Array, y: Array, t: Array, alpha: Array, C: Array) -> None:
+def descend_by_newton(K: Array, y: Array, t: Array, alpha: Array, C: Array, sums: Array) -> None:
     """Move the entries of alpha (q,) strictly inside their box, in place, towards their minimum with the others held.
 
     Pairs of badly scaled rows move by very little; a Newton step does not depend on the scale. Each step goes to the
     minimum, or up to the first bound in its way, which holds that variable from then on. t (q,) follows, as in
-    `solve_pairs`.
+    `solve_pairs`. A column of `sums` (q, constraints) has 1 for the variables whose sum of y alpha stays, else 0.
     """
     low, high = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
     z = y * alpha
@@ -158,12 +158,14 @@ def descend_by_newton(K: Array, y: Array, t: Array, alpha: Array, C: Array) -> N
         A = K[np.ix_(free, free)]
         # a ridge far below rounding of the diagonal: where nothing curves, the box is the limit
         A[np.diag_indices(len(free))] += 1e-13 * (np.trace(A) + 1e-300)
+        B = sums[free][:, sums[free].any(axis=0)]
         try:
-            both = cho_solve(cho_factor(A), np.column_stack([t[free], np.ones(len(free))]))
+            both = cho_solve(cho_factor(A), np.column_stack([t[free], B]))
+            move = both[:, 0] - both[:, 1:] @ np.linalg.solve(B.T @ both[:, 1:], B.T @ both[:, 0])
         except LinAlgError:  # kernel values in float32, or of a function that is no kernel
             break
-        move = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())  # of sum 0
-        move[-1] -= move.sum()
+        for column in B.T:  # what rounding leaves of the sums
+            move[np.flatnonzero(column)[-1]] -= column @ move
         gain, curve = float(t[free] @ move), float(move @ K[np.ix_(free, free)] @ move)
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(move > 0, (high[free] - z[free]) / move, (low[free] - z[free]) / move)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.core import Solution, Step, fixed_point
+from certifit.core import ResumableUpdate, Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.numerics.products import adjoint
 from certifit.rows import Array, ArrayRows, Block, Largest, Matrix
@@ -194,7 +194,7 @@ def solve_dual(
     """
     return fixed_point(
         problem.measure,
-        problem.update,
+        ResumableUpdate(problem.update),
         problem.start(b if problem.rho == 0 else 0.0),
         tol=problem.tol,
         max_iter=max_iter,

@@ -26,7 +26,7 @@ from certifit.core import Solution
 from certifit.core.loop import Watcher
 from certifit.optimise.working_sets import KernelRows, RoundLimits, RoundTuning, WorkingSetSolver
 from certifit.rows import Array
-from certifit.svm.kernel.smo import SmoTuning, SvmDualPoint
+from certifit.svm.kernel.smo import SmoTuning, SvmDualPoint, descend_by_newton
 from certifit.svm.nu.nu_smo_loops import solve_pairs_of_a_side
 
 
@@ -99,7 +99,7 @@ class NuSolver(WorkingSetSolver[SvmDualPoint, NuGap]):
         self, dual: NuDual, gram: KernelRows, limits: RoundLimits, tuning: SmoTuning, rounds: RoundTuning
     ) -> None:
         super().__init__(gram, limits, len(dual.s), tuning.working_set, rounds)
-        self.dual, self.max_steps = dual, 4 * tuning.pair_steps  # nothing but pairs leads to the minimum
+        self.dual, self.max_steps = dual, tuning.pair_steps
         self.violation_left = tuning.whole_violation if self.whole else tuning.round_violation
         self.square: Array | None = None  # (q, q) kernel values within the working set
 
@@ -113,7 +113,10 @@ class NuSolver(WorkingSetSolver[SvmDualPoint, NuGap]):
             self.square = self.gram.square(row[chosen])
         part, near = at.alpha[chosen], t[chosen].copy()
         eps = self.violation_left * max(float(violation), 0.0)
-        solve_pairs_of_a_side(self.square, s[chosen], near, part, C[chosen], eps, self.max_steps)
+        steps = solve_pairs_of_a_side(self.square, s[chosen], near, part, C[chosen], eps, self.max_steps)
+        if steps == self.max_steps or self.whole:  # of few rows, Newton's method takes the place of many rounds
+            sides = np.column_stack([s[chosen] > 0, s[chosen] < 0]).astype(np.float64)
+            descend_by_newton(self.square, s[chosen], near, part, C[chosen], sides)
         change = s[chosen] * (part - at.alpha[chosen])
         alpha = at.alpha.copy()
         alpha[chosen] = part

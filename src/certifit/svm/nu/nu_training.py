@@ -13,6 +13,7 @@ from certifit.checkers.svm import kernel as checker
 from certifit.core import Solution
 from certifit.exceptions import warn_caller
 from certifit.rows import Array
+from certifit.rows.kept_passes import kept
 from certifit.svm.kernel.gram import Gram, kernel_rows
 from certifit.svm.kernel.training import Checked, CheckedMachine, TrainedMachines, TrainingRows, TrainingTask, gather
 from certifit.svm.nu import nu_smo
@@ -34,8 +35,9 @@ def train_each_nu(
             gram: Gram = task.gram(data, machine.rows, machine.C)
             check = partial(_check, data, machine, dual, gram.lengths())
             watch.attributes = lambda point, check=check: task.attributes(collect([*done, check(point)]))
-            kept = kernel_rows(gram, task.cache_size)
-            found = nu_smo.solve(dual, kept, task.limits(gram), watch, task.tuning.smo, task.tuning.rounds)
+            values = kernel_rows(gram, task.cache_size)
+            solve = partial(nu_smo.solve, dual, values, task.limits(gram), watch, task.tuning.smo, task.tuning.rounds)
+            found = kept(("machine", len(done)), solve)
             done.append(check(found.params, found))
     return collect(done)
 

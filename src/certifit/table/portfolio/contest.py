@@ -228,8 +228,8 @@ class Contest:
         """Why a trial cannot go on, by what its folds took so far; empty where it can."""
         done, of = trial.folds, len(self.splits)
         if not done:
-            late = KINDS[trial.name].compiling_seconds(self.facts.n_entries) > self.left()
-            return f"no time left after 0 of {of} folds" if late else ""
+            waits = KINDS[trial.name].compiling_seconds(self.facts.n_entries) > self.left()
+            return f"no time left after 0 of {of} folds" if waits else ""
         expected = self.tuning.slack * trial.seconds / done if done < of else 0.0
         whole = self._whole_seconds(trial, trial.fit_seconds / done)
         left = self.clock.left()

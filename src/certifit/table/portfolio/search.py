@@ -152,7 +152,7 @@ def search(
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is shown
         model.fit(data)
     if winner.name == "least_squares" and settings.family == "auto" and "linear" in settings.kinds:
-        model.family_because_ = "it did better than a log link where both were compared"  # type: ignore[attr-defined]
+        model.family_because_ = "it did better than a log link where both were compared"
     tested, metric = winner.tested, contest.metric
     answers = {method: values[tested] for method, values in winner.answers.items()}
     attempts = replay.attempts if replay else tuple(contest.attempt(trial) for trial in contest.trials)

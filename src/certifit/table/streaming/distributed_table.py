@@ -19,7 +19,8 @@ from dask.delayed import delayed
 from certifit.exceptions import DataError
 from certifit.rows import Array, block_rows
 from certifit.rows.checks import TableTerms
-from certifit.rows.sources.dask import DaskPartition, DaskRows, PartitionLayout, compute_tasks, shared_task
+from certifit.rows.sources.dask import DaskRows, PartitionLayout, shared_task
+from certifit.rows.sources.dask_partitions import DaskPartition, compute_tasks
 from certifit.rows.sources.open_source import open_path, open_source
 from certifit.rows.sources.table import FileStamp, Table, check_unchanged
 from certifit.rows.sums import tree_sum

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from certifit.rows.sources.memory import available_bytes
 from certifit.rows.sources.open_source import is_paths, open_source
 from certifit.rows.sources.table import Table
 
@@ -38,22 +38,3 @@ def bytes_in_memory(table: Table, tuning: StreamTuning = StreamTuning()) -> floa
         stamp.state[0] * tuning.text_factor * (tuning.compressed_factor if packed[stamp.path] else 1.0)
         for stamp in table.stamps
     )
-
-
-def available_bytes() -> float:
-    """Memory that a process can still have, by the system and by the limit of its container."""
-    found = [float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))] if hasattr(os, "sysconf") else []
-    for line in _lines(Path("/proc/meminfo")):
-        if line.startswith("MemAvailable:"):
-            found.append(float(line.split()[1]) * 1024)
-    limit, used = (_lines(Path("/sys/fs/cgroup") / name) for name in ("memory.max", "memory.current"))
-    if limit and used and limit[0].isdigit():
-        found.append(float(limit[0]) - float(used[0]))
-    return max(min(found, default=float("inf")), 0.0)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []

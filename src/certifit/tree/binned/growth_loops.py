@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, written_into_loops
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.binned.histogram_loops import add_counts, add_histogram, count_left, part_rows
@@ -85,7 +85,7 @@ def _left_is_lighter(node, shift):
     return 2 * (node.left_total & mask) <= (node.total & mask)
 
 
-@called_by_loops
+@written_into_loops
 def _visit_chunk(tree, rules, k, chunk):
     """Part a chunk's rows of node k, add the lighter child's to its histogram, return how many go left.
 
@@ -122,7 +122,7 @@ def _count_rows(rows, runs, codes, counts):
         add_counts(rows, runs[chunk, 0], runs[chunk, 1], codes, counts)
 
 
-@called_by_loops
+@written_into_loops
 def _askable(nodes, k, columns, groups, asked):
     """Mark the columns that a node may ask: of the groups that hold every column of its branch, all columns."""
     for j in range(len(asked)):
@@ -137,7 +137,7 @@ def _askable(nodes, k, columns, groups, asked):
                 asked[j] = 1
 
 
-@called_by_loops
+@written_into_loops
 def _are_large(tree, rules, k):
     """Whether both children of the best split have enough rows: by their Hessians, else by counting."""
     node = tree.nodes[k]
@@ -190,7 +190,7 @@ def _add_children(nodes, runs, k, made, left_rows):
     node.left, node.right, node.made_gain, node.gain = made, made + 1, node.gain, 0.0
 
 
-@called_by_loops
+@written_into_loops
 def _bound_children(nodes, k, rules, direction):
     """Between the children's values lies the border that neither side's descendants may cross."""
     node = nodes[k]
@@ -235,7 +235,7 @@ def _add_chunks(tree, rules, rows):
     return counting
 
 
-@called_by_loops
+@written_into_loops
 def _start_root(tree, rules):
     """Find the best split of the root, of which all chunks have been visited."""
     root = tree.nodes[0]
@@ -247,7 +247,7 @@ def _start_root(tree, rules):
     _keep(tree, _FIRST, _FIRST)
 
 
-@called_by_loops
+@written_into_loops
 def _finish_split(tree, rules, k, left_rows):
     """Make the children of node k, of which all chunks have been visited, and find their best splits."""
     node, made = tree.nodes[k], tree.free[-2]
@@ -293,15 +293,16 @@ def _finish_split(tree, rules, k, left_rows):
 @called_from_python
 def grow_alone(tree, rules):
     """Grow a whole tree on one thread."""
-    _visit_chunk(tree, rules, _BEFORE, _FIRST)
-    _start_root(tree, rules)
-    left_rows = np.zeros(1, np.int64)
+    left_rows, k = np.zeros(1, np.int64), _BEFORE
     while True:
+        left_rows[0] = _visit_chunk(tree, rules, k, _FIRST)
+        if k < 0:
+            _start_root(tree, rules)
+        else:
+            _finish_split(tree, rules, k, left_rows)
         k = next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)
         if k < 0:
             return
-        left_rows[0] = _visit_chunk(tree, rules, k, _FIRST)
-        _finish_split(tree, rules, k, left_rows)
 
 
 # The same steps for threads, each called from Python; small tables never compile them.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
 from certifit.numerics.compiled.random_bits import random_bits
 
 # What is known of a node. A structured array takes Numba a fraction of the time that an array for each field would.
@@ -74,23 +74,34 @@ def _bounded_gain(total, rules, low, high):
 
 
 @called_by_loops
-def _search_numbers(sums, counts, node, rules, n_bins, direction, best):
+def _filled_bins(sums, n_bins, filled):
+    """Write down which of the first bins hold any rows, in their order, and return how many."""
+    m = np.int64(0)
+    # Always written, and sometimes counted: in small nodes a branch would be guessed wrong again and again.
+    for b in range(n_bins):
+        filled[m] = b
+        m += np.int64(sums[b] != 0)
+    return m
+
+
+@called_by_loops
+def _search_numbers(cells, node, rules, n_bins, direction, best):
     """Look at every border of a column; note a split that is better than `best` in the node, and return its gain."""
+    sums, counts, filled = cells
     shift, l2, total, all_rows = rules.shift, rules.l2, node.total, node.count
     leaf_rows, leaf_hessian, constrained = rules.leaf_rows, rules.leaf_hessian, rules.constrained
     by_hessian, counted = rules.by_hessian, node.counted != 0
     mask = (np.int64(1) << shift) - 1
     H = float(total & mask)
     missing = sums[255]
+    m = _filled_bins(sums, n_bins if missing != 0 else n_bins - 1, filled)
     for side in range(2 if missing != 0 else 1):  # missing values go right, then left
         s, c = np.int64(0), np.int64(0)
         if side == 1:
             s, c = missing, counts[255]
-        for b in range(n_bins if missing != 0 and side == 0 else n_bins - 1):
-            v = sums[b]
-            if v == 0:
-                continue
-            s += v
+        for i in range(m):
+            b = filled[i]
+            s += sums[b]
             if by_hessian or counted:
                 c = s & mask if by_hessian else c + counts[b]
                 if c < leaf_rows:
@@ -111,7 +122,11 @@ def _search_numbers(sums, counts, node, rules, n_bins, direction, best):
                     continue
             else:
                 GL, GR = float(s >> shift), float((total - s) >> shift)
-                gain = GL * GL / (below + l2) + GR * GR / (above + l2)
+                down, up = below + l2, above + l2
+                # Two divisions take longer than all the rest: few splits come so near to the best that they are done.
+                if GL * GL * up + GR * GR * down < best * (down * up) * (1.0 - 1e-13):
+                    continue
+                gain = GL * GL / down + GR * GR / up
             if gain > best:
                 best = gain
                 node.border, node.missing_left, node.left_total = b, side, s
@@ -177,7 +192,7 @@ def _drop_columns(asked, rules, key):
             asked[j] = 0
 
 
-@called_by_loops
+@written_into_loops
 def search_histogram(sums, counts, columns, node, rules, asked, goes_left):
     """Find the best split of a node along the columns that are `asked` (d,): note it, and where each code goes.
 
@@ -187,6 +202,7 @@ def search_histogram(sums, counts, columns, node, rules, asked, goes_left):
     best, column = whole, -1
     if rules.columns < len(asked):
         _drop_columns(asked, rules, node.key)
+    filled = np.empty(256, np.int64)
     for j in range(len(asked)):
         if asked[j] == 0:
             continue
@@ -194,7 +210,7 @@ def search_histogram(sums, counts, columns, node, rules, asked, goes_left):
         if columns[j, 1]:
             gain = _search_categories(here, some, node, rules, best)
         else:
-            gain = _search_numbers(here, some, node, rules, columns[j, 0], columns[j, 2], best)
+            gain = _search_numbers((here, some, filled), node, rules, columns[j, 0], columns[j, 2], best)
         if gain > best:
             best, column = gain, j
     node.column, node.gain = column, best - whole

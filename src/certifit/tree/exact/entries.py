@@ -84,11 +84,11 @@ def _add_row(labels, moments, weight, r, sums):
         sums[c] += moments[r, c]
 
 
-@written_into_loops
+@called_by_loops
 def _row_of(entry):
     return entry & 0xFFFFFFFF
 
 
-@written_into_loops
+@called_by_loops
 def _rank_of(entry):
     return entry >> 32

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, written_into_loops
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.exact.entries import NodeToSplit, _row_of
@@ -57,7 +57,7 @@ def empty_nodes(m: int, channels: int) -> NodeTable:
     return NodeTable._make([*columns, np.zeros(m, np.int64), np.zeros((m, channels), np.int64)])
 
 
-@called_by_loops
+@written_into_loops
 def _node_to_split(nodes, k):
     """Return node k, as the search for its best split wants it."""
     key = np.int64(nodes.key[k])  # with its sign: Python's own numbers pass between the two
@@ -76,7 +76,7 @@ def _is_pure(table, y, start, end):
     return True
 
 
-@called_by_loops
+@written_into_loops
 def _may_split(table, y, growth, rules, nodes, k):
     """Whether a node is one that the rules let be split, whatever its best split is."""
     rows = nodes.end[k] - nodes.start[k]
@@ -87,7 +87,7 @@ def _may_split(table, y, growth, rules, nodes, k):
     return not _is_pure(table, y, nodes.start[k], nodes.end[k])
 
 
-@called_by_loops
+@written_into_loops
 def _add_children(table, rules, nodes, k, children, split, medians):
     """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
     made, count = children

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops
+from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.exact.entries import Split, _rank_of, _row_of, _threshold_between
@@ -27,13 +27,35 @@ class MedianTable(NamedTuple):
 
 
 @called_by_loops
+def sorted_keys(keys):
+    """Return keys (n,) int64 ascending, by merging runs; what is in them is lost.
+
+    To compile NumPy's own sorts takes seconds.
+    """
+    spare, run = np.empty(len(keys), np.int64), 1
+    while run < len(keys):
+        for start in range(0, len(keys), 2 * run):
+            i, middle = start, min(start + run, len(keys))
+            j, end = middle, min(start + 2 * run, len(keys))
+            for k in range(start, end):
+                if j == end or (i < middle and keys[i] < keys[j]):
+                    spare[k] = keys[i]
+                    i += 1
+                else:
+                    spare[k] = keys[j]
+                    j += 1
+        keys, spare, run = spare, keys, 2 * run
+    return keys
+
+
+@called_by_loops
 def _rank_targets(table, medians, start, end):
     """Number the rows of a node in the order of their targets."""
-    keys = np.empty(end - start, np.int64)
     for t in range(len(medians.keys)):
+        keys = np.empty(end - start, np.int64)
         for i in range(start, end):
             keys[i - start] = medians.keys[t, _row_of(table.entries[0, i])]
-        keys.sort()
+        keys = sorted_keys(keys)
         for i in range(end - start):
             r = _row_of(keys[i])
             medians.place[t, r] = i
@@ -79,7 +101,7 @@ def _median_of(table, medians, start, end):
     return 0.0
 
 
-@called_by_loops
+@written_into_loops
 def _enter(sums, place, weight, moment):
     """Add a row to both Fenwick trees, (2, m + 1)."""
     k = place + 1
@@ -90,8 +112,8 @@ def _enter(sums, place, weight, moment):
 
 
 @called_by_loops
-def _half_place(sums, weight, strict):
-    """Return the first place up to which rows have half of the weight (more, if `strict`), and the sums before it."""
+def _half_place(sums, weight):
+    """Return the first place up to which rows have half of the weight, and the sums before it."""
     m = sums.shape[1] - 1
     step = 1
     while 2 * step <= m:
@@ -99,22 +121,19 @@ def _half_place(sums, weight, strict):
     at = below = below_sum = 0
     while step > 0:
         k = at + step
-        if k <= m:
-            reached = 2 * (below + sums[0, k])
-            if reached < weight or (strict and reached == weight):
-                at = k
-                below += sums[0, k]
-                below_sum += sums[1, k]
+        if k <= m and 2 * (below + sums[0, k]) < weight:
+            at = k
+            below += sums[0, k]
+            below_sum += sums[1, k]
         step //= 2
     return at, below, below_sum
 
 
-@called_by_loops
+@written_into_loops
 def _side_errors(table, medians, node, rows, borders, errors, middle):
     """Add to `errors` what the rows up to each border are off by, and note the medians of their first target."""
-    sums = np.empty((2, node.end - node.start + 1), np.int64)
     for t in range(len(medians.keys)):
-        sums[:] = 0
+        sums = np.zeros((2, node.end - node.start + 1), np.int64)
         weight = total = 0
         for i in range(len(rows)):
             r = rows[i]
@@ -123,18 +142,18 @@ def _side_errors(table, medians, node, rows, borders, errors, middle):
             total += table.moments[r, t]
             if borders[i] < 0:
                 continue
-            at, below, below_sum = _half_place(sums, weight, False)
+            at, below, below_sum = _half_place(sums, weight)
             here = medians.rows[t, node.start + at]
             below += table.weight[here]
             below_sum += table.moments[here, t]
             amount = medians.amounts[t, here]
             errors[borders[i]] += float(total - 2 * below_sum + amount * (2 * below - weight))
             if t == 0:
-                above = medians.rows[0, node.start + _half_place(sums, weight, True)[0]]
+                above = medians.rows[0, node.start + _half_place(sums, weight + 1)[0]]  # more than half
                 middle[borders[i]] = (float(amount) + float(medians.amounts[0, above])) / 2
 
 
-@called_by_loops
+@written_into_loops
 def _walk(entries, start, last, end, borders, forward, missing):
     """Return the rows of one side in the order in which they enter it, and the border after each of them, or -1."""
     rows, after = np.empty(end - start, np.int64), np.full(end - start, -1, np.int64)
@@ -155,7 +174,7 @@ def _walk(entries, start, last, end, borders, forward, missing):
     return rows[:m], after[:m]
 
 
-@called_by_loops
+@written_into_loops
 def _borders(table, rules, j, node, last, order):
     """Return after which of a node's rows column j may be split, and the threshold drawn, if it is random."""
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]

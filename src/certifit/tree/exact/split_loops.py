@@ -153,13 +153,13 @@ def _groups(entries, start, last):
     return found
 
 
-@called_by_loops
+@written_into_loops
 def _varies(table, j, start, end):
     """Whether the node's rows differ in column j, missing ones from the others too."""
     return _rank_of(table.entries[j, start]) != _rank_of(table.entries[j, end - 1])
 
 
-@called_by_loops
+@written_into_loops
 def _columns_to_try(table, rules, node):
     """Return the columns that vary in a node; with fewer columns allowed, some of them drawn at random, ascending."""
     d = len(table.entries)
@@ -185,14 +185,14 @@ def _columns_to_try(table, rules, node):
 
 
 # Where `medians` or `categories` are None, nothing of theirs is compiled.
-@called_by_loops
+@written_into_loops
 def _along(table, rules, j, node, medians, order):
     if medians is None:
         return _best_along(table, rules, j, node, order)
     return _best_median_split(table, rules, j, node, medians, order)
 
 
-@called_by_loops
+@written_into_loops
 def _best_split(table, rules, columns, node, medians, categories):
     """Return the best split of a node along any of these columns; categories are tried in every order they have."""
     best = Split(-np.inf, -1, 0, False, False, np.nan, -1)
@@ -210,7 +210,7 @@ def _best_split(table, rules, columns, node, medians, categories):
     return best
 
 
-@called_by_loops
+@written_into_loops
 def _node_score(table, rules, node, medians):
     """Return the score of a node that is not split; its targets are ranked where medians are asked for."""
     if medians is None:
@@ -218,7 +218,7 @@ def _node_score(table, rules, node, medians):
     return _median_score(table, medians, node.start, node.end)
 
 
-@called_by_loops
+@written_into_loops
 def _mark_sides(table, rules, split, node, categories):
     """Note which of a node's rows go left, and return how many."""
     j, start, end = split.column, node.start, node.end
@@ -234,7 +234,7 @@ def _mark_sides(table, rules, split, node, categories):
     return count
 
 
-@called_by_loops
+@written_into_loops
 def _part_rows(table, first, last, start, end):
     """Put the rows that go left before the others, in the order of each of the columns [first, last)."""
     kept = np.empty(end - start, np.int64)

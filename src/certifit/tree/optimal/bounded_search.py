@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from certifit.checkers.plain.blocks import dense
 from certifit.rows import Array, Rows
+from certifit.rows.kept_passes import kept
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.optimal.bins import (
     CodedColumns,
@@ -76,7 +78,8 @@ def bounded_search(
     while True:
         coded = code_rows(rows, borders)
         try:
-            found, marked = _one_round(coded, target, asked, math.inf if found is None else stop, found)
+            search = partial(_one_round, coded, target, asked, math.inf if found is None else stop, found)
+            found, marked = kept(("bounds", 0 if found is None else found.rounds), search)
         except OutOfTimeError:
             break
         near = found.cost - found.bound <= tuning.close * max(found.leaf, found.cost)

@@ -33,25 +33,46 @@ class ColumnCandidates(NamedTuple):
     first: int  # the number of the first of them among those of all columns
 
 
+@called_by_loops
+def _place_values(x, keys, place):
+    """Find how many of the keys (m,), ascending, lie below each value."""
+    for i in range(len(x)):
+        place[i] = 0
+    if len(keys) < 64:
+        # To compare with all of few keys takes several values at a time; halves would be guessed wrong.
+        for key in keys:
+            for i in range(len(x)):
+                place[i] += np.int64(key < x[i])
+        return
+    for i in range(len(x)):
+        step = (len(keys) + 1) >> 1
+        while step > 0:
+            place[i] += step * (keys[place[i] + step - 1] < x[i])
+            step >>= 1
+
+
 @called_from_python
 def code_columns(X, keys, bins, codes, ranges):
     """Fill in the codes (d, n) of rows X (n, d), and widen the ranges (2, d, bins) of the bins to their values.
 
     `keys` (d, 2ᵐ - 1) are borders, ascending, and +inf behind the last; missing values get the number `bins` (d,).
     """
-    half = (keys.shape[1] + 1) >> 1
-    for i in range(X.shape[0]):
+    some, places = np.empty(256), np.empty(256, np.int64)
+    for start in range(0, X.shape[0], 256):
+        stop = min(start + 256, X.shape[0])
+        x, place = some[: stop - start], places[: stop - start]
         for j in range(X.shape[1]):
-            x = float(X[i, j])
-            place, step = 0, half
-            while step > 0:
-                place += step * (keys[j, place + step - 1] < x)
-                step >>= 1
-            if x < ranges[0, j, place]:
-                ranges[0, j, place] = x
-            if x > ranges[1, j, place]:
-                ranges[1, j, place] = x
-            codes[j, i] = bins[j] if np.isnan(x) else place
+            for i in range(len(x)):
+                x[i] = float(X[start + i, j])
+            _place_values(x, keys[j], place)
+            low, high = ranges[0, j], ranges[1, j]
+            for i in range(len(x)):
+                at = place[i]
+                if x[i] < low[at]:
+                    low[at] = x[i]
+                if x[i] > high[at]:
+                    high[at] = x[i]
+                codes[j, start + i] = bins[j] if np.isnan(x[i]) else at
 
 
 @twin_of(code_columns)

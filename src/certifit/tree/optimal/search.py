@@ -155,7 +155,7 @@ class RegionCosts:
 class CountTuning:
     """How rows are counted."""
 
-    block_rows: int = 16_384  # counted along several columns before the next, so that they stay in the cache
+    block_rows: int = 65_536  # counted along several columns before the next, so that they stay in the cache
     filled_bytes: int = 2**22  # of histograms that are filled together
     kept_bytes: int = 2**28  # of histograms of pairs of columns that are counted once for both
 

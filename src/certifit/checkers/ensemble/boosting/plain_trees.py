@@ -51,20 +51,20 @@ class PlainTrees:
         has_kinds, has_missing = bool((self.kinds >= 0).any()), bool(np.isnan(entries).any())
         at, moving = node.copy(), np.arange(len(node))
         while len(node):
-            inner = self.left[node] >= 0
+            inner = self.left.take(node) >= 0
             if not inner.all():
                 node, row, moving = node[inner], row[inner], moving[inner]
-            x = entries[row + self.column[node]]
-            goes_left = x <= self.threshold[node]
+            x = entries.take(row + self.column.take(node))
+            goes_left = x <= self.threshold.take(node)
             if has_kinds:
                 both = (self.kinds[node] >= 0) & ~np.isnan(x)
                 goes_left[both] = self.sides[self.kinds[node[both]], x[both].astype(np.int64)] != 0
             if has_missing:
                 lost = np.isnan(x)
                 goes_left[lost] = self.missing_left[node[lost]] != 0
-            node = children[2 * node + goes_left]
+            node = children.take(2 * node + goes_left)
             at[moving] = node
-        return at.reshape(-1, n)
+        return at.reshape(stop - start, n)
 
     def each_tree_leaves(self, trees: int, X: Array, entries: int = 200_000) -> Iterator[Array]:
         """The leaves (n,) of rows in one tree after another, so many, found for several trees at a time."""

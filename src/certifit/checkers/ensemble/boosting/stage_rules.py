@@ -77,7 +77,7 @@ def longest_step(loss: str, learning_rate: float) -> float:
 def learning_rate_of(asked: float | str, n: int) -> float:
     """The learning rate; 'auto' is the fourth root of n, from 0.04 for 200 rows to 0.2 for 130,000 and more.
 
-    With the usual 100 stages, held-out losses of simulated tables were least near it (docs/trees.md).
+    With the usual 100 stages, held-out losses of simulated tables were least near it (docs/guides/trees.md).
     """
     return min(0.2, 0.0105 * max(n, 1) ** 0.25) if isinstance(asked, str) else float(asked)
 

@@ -42,6 +42,7 @@ class StageTuning:
     """How much is checked: rows times trees."""
 
     visits: int = 3_000_000
+    entries: int = 200_000  # stages are looked at together that have so many of these
 
 
 @dataclass(frozen=True)
@@ -115,36 +116,50 @@ def stage_sums(trees: PlainTrees, claim: StageClaim, kept: Array, bags: Array, b
     """What a block's rows add to all leaves of the first stages, of which there are as many as bags."""
     rows = rows_of(trees, claim, kept, bags, block)
     y, w, F, k, stages = rows.y, rows.w, rows.F, len(trees.baseline), len(bags)
-    m = int(trees.first[stages * k])
-    sums = np.zeros((4, m))
-    before, after, scale, level = np.zeros(stages), np.zeros(stages), np.zeros(stages), np.zeros((stages, 2))
+    nodes, losses, level = np.zeros((4, int(trees.first[stages * k]))), np.zeros((3, stages)), np.zeros((stages, 2))
     loss = claim.of_stage(0) if stages else claim.plain
     steep = loss.slope(y, _shaped(loss, F)).reshape(len(w), k)
     steep = np.stack([w @ steep, w @ np.abs(steep)], axis=1)
-    leaves, value = trees.each_tree_leaves(stages * k, rows.X), np.zeros(0)
-    for stage in range(stages):
-        loss, seen = claim.of_stage(stage), np.where(rows.bags[stage], w, 0.0)
-        old = F.copy()
+    # Huber's loss has a δ of its own at each stage.
+    together = 1 if isinstance(loss, PlainHuber) else max(1, StageTuning().entries // max(1, len(w) * k))
+    for start in range(0, stages, together):
+        stop = min(start + together, stages)
+        loss = claim.of_stage(start)
         if isinstance(loss, PlainHuber):
-            level[stage] = _level_sums(loss.delta, y, F[:, 0], w)
-        for c in range(k):
-            t = stage * k + c
-            a, b = int(trees.first[t]), int(trees.first[t + 1])
-            at = next(leaves) - a
-            step = trees.value[a:b][at]
-            parts = _row_parts(loss, y, old, seen, step / claim.learning_rate, c)
-            for total, part in zip(sums, (*parts, seen > 0), strict=True):
-                total[a:b] += np.bincount(at, part, b - a)
-            F[:, c] += step
-        # Of all losses but Huber's, what one stage ends at is what the next begins at.
-        start = loss.value(y, _shaped(loss, old)) if stage == 0 or isinstance(loss, PlainHuber) else value
-        value = loss.value(y, _shaped(loss, F))
-        before[stage], after[stage] = seen @ start, seen @ value
-        scale[stage] = max(seen @ np.abs(start), seen @ np.abs(value))
+            level[start] = _level_sums(loss.delta, y, F[:, 0], w)
+        F = _add_stages(trees, claim, rows, F, (start, stop), (nodes, losses))
     floor = float(w @ loss.gain(y, np.zeros(_shaped(loss, F).shape)))
     final = float(w @ loss.value(y, _shaped(loss, F)))
-    G, H, size, count = sums
+    (G, H, size, count), (before, after, scale) = nodes, losses
     return StageSums(G, H, size, count, before, after, scale, level, steep, final, floor, float(w.sum()))
+
+
+def _add_stages(
+    trees: PlainTrees, claim: StageClaim, rows: StageRows, F: Array, span: tuple[int, int], sums: tuple[Array, Array]
+) -> Array:
+    """Add what some stages make of the rows, all at once, to the sums of nodes and stages; return the scores then."""
+    (start, stop), (n, k), (of_nodes, of_stages) = span, F.shape, sums
+    stages, loss = stop - start, claim.of_stage(start)
+    seen = np.where(rows.bags[start:stop], rows.w, 0.0)
+    at = trees.leaf_table(start * k, stop * k, rows.X)
+    steps = trees.value.take(at).reshape(stages, k, n).transpose(0, 2, 1)
+    path = np.concatenate([F[None], steps])
+    np.cumsum(path, axis=0, out=path)
+    scores, y = path.reshape(-1, k), np.tile(rows.y, stages + 1)
+    old, full = scores[: stages * n], steps.reshape(-1, k) / claim.learning_rate
+    first, last = int(trees.first[start * k]), int(trees.first[stop * k])
+    leaf = at.ravel() - first
+    for total, part in zip(of_nodes, _row_parts(loss, y[: stages * n], old, full), strict=False):
+        weighted = seen[:, None] * part.reshape(stages, n, k).transpose(0, 2, 1)
+        total[first:last] += np.bincount(leaf, weighted.ravel(), last - first)
+    of_nodes[3, first:last] += np.bincount(leaf, np.repeat(seen > 0, k, axis=0).ravel(), last - first)
+    value = loss.value(y, _shaped(loss, scores)).reshape(stages + 1, n)
+    for total, part in zip(of_stages, (value[:-1], value[1:]), strict=False):
+        total[start:stop] += np.einsum("sn,sn->s", seen, part)
+    size = np.abs(value)
+    ends = (np.einsum("sn,sn->s", seen, part) for part in (size[:-1], size[1:]))
+    of_stages[2, start:stop] += np.maximum(*ends)
+    return path[-1]
 
 
 def _shaped(loss: PlainScoreLoss, F: Array) -> Array:
@@ -158,18 +173,19 @@ def _level_sums(delta: float, y: Array, F: Array, w: Array) -> tuple[float, floa
     return float(w @ (away < delta - near)), float(w @ (np.abs(away - delta) <= near))
 
 
-def _row_parts(loss: PlainScoreLoss, y: Array, F: Array, w: Array, step: Array, c: int) -> tuple[Array, Array, Array]:
-    """What each row adds to the sums of its leaf for score c, whose full step is `step` (n,)."""
+def _row_parts(loss: PlainScoreLoss, y: Array, F: Array, step: Array) -> tuple[Array, Array, Array]:
+    """What each row adds to the sums of its leaves, for every score, whose full steps are `step` (n, k)."""
     if isinstance(loss, PlainQuantile | PlainQuantiles | PlainHuber):
-        rest = y - F[:, c]
-        near = 64 * EPS * (np.abs(rest) + np.abs(step) + np.abs(y) + np.abs(F[:, c]))
+        rest = y[:, None] - F
+        near = 64 * EPS * (np.abs(rest) + np.abs(step) + np.abs(y)[:, None] + np.abs(F))
         if isinstance(loss, PlainHuber):
             away = loss.slope(rest, step)
-            return w * away, w, w * (np.abs(away) + near / EPS)
-        return w * (rest < step - near), w * (np.abs(rest - step) <= near), w
-    shaped = _shaped(loss, F)
-    slope, curve = (part.reshape(F.shape)[:, c] for part in (loss.slope(y, shaped), loss.curvature(y, shaped)))
-    return w * slope, w * curve, w * np.abs(slope)
+            return away, np.ones(F.shape), np.abs(away) + near / EPS
+        return rest < step - near, np.abs(rest - step) <= near, np.ones(F.shape)
+    slope, curve = (
+        part.reshape(F.shape) for part in (loss.slope(y, _shaped(loss, F)), loss.curvature(y, _shaped(loss, F)))
+    )
+    return slope, curve, np.abs(slope)
 
 
 def certify_stages(
@@ -195,7 +211,7 @@ def certify_stages(
         *_check_shape(trees, claim),
         *_check_baseline(trees, claim, found, rows, kept),
         *_check_leaves(trees, claim, found),
-        _check_descent(found),
+        _check_descent(trees, found),
     )
     objective = float(found.loss / found.weight)
     facts: dict[str, float | str] = {"stages": float(all_stages)}
@@ -337,9 +353,15 @@ def _leaf_checks(counts: float, values: float) -> tuple[Check, ...]:
     )
 
 
-def _check_descent(found: StageSums) -> Check:
-    """Whether no stage raised the loss of the rows that it saw."""
-    rose = (found.after - found.before) / (found.scale + np.finfo(float).tiny)
+def _check_descent(trees: PlainTrees, found: StageSums) -> Check:
+    """Whether no stage raised the loss of the rows that it saw.
+
+    Slopes are differences of probabilities, known to EPS: at the minimum of a row of weight 1e12 steps are rounding.
+    """
+    longest = np.maximum.reduceat(np.abs(trees.value), trees.first[:-1])
+    steps = longest.reshape(-1, len(trees.baseline)).sum(axis=1)[: len(found.before)]
+    rise = found.after - found.before - 4 * EPS * found.weight * steps
+    rose = rise / (found.scale + np.finfo(float).tiny)
     return Check("rise of the training loss in a stage, relative", float(rose.max(initial=0.0)), 1e-12)
 
 

@@ -13,7 +13,7 @@ from scipy.special import xlogy
 
 from certifit.checkers.ensemble.forest.plain_bootstrap import column_order, mixed, node_keys, share_of
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, add_up
-from certifit.checkers.tree.greedy import lost_digits
+from certifit.checkers.tree.greedy import lost_digits, sums_after
 from certifit.rows import Array
 
 MISSING = 255
@@ -178,19 +178,22 @@ def _best_along(
         drawn = _drawn_border(border, node.key, j, int(known[0]), int(known[-1]))
         last = known[known <= drawn][-1:]
     best = -np.inf
-    whole, mass, n = node.sums.sum(axis=0), float(node.w.sum()), len(node.w)
+    n = len(node.w)
     for missing_left in (False, True) if rows[MISSING] else (False,):
         places = np.append(last, known[-1]) if rows[MISSING] and not missing_left else last
         left, w = np.cumsum(sums[:MISSING], axis=0)[places], np.cumsum(weight[:MISSING])[places]
+        right, rest = sums_after(sums[:MISSING])[places], sums_after(weight[:MISSING])[places]
         r = np.cumsum(rows[:MISSING])[places]
         if missing_left:
             left, w, r = left + sums[MISSING], w + weight[MISSING], r + rows[MISSING]
+        else:
+            right, rest = right + sums[MISSING], rest + weight[MISSING]
         least = claim.leaf_share * total * (1 + 1e-9)
         allowed = (r >= claim.leaf_rows) & (n - r >= claim.leaf_rows)
         if least > 0:
-            allowed &= (w >= least) & (mass - w >= least)
+            allowed &= (w >= least) & (rest >= least)
         if allowed.any():
-            score = _purity(claimed.criterion, left, w) + _purity(claimed.criterion, whole - left, mass - w)
+            score = _purity(claimed.criterion, left, w) + _purity(claimed.criterion, right, rest)
             best = max(best, float(score[allowed].max()))
     return best
 

@@ -12,6 +12,7 @@ independent errors, whose intervals cover too rarely (Rajanala, Bates, Hastie & 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,7 @@ def summarise_targets(answers: Array, y: Array, w: Array, classes: tuple[int, ..
         return summarise(answers[:, 0], y[:, 0], w, classes[0] if classes else 0)
     if classes:
         return _summary(target_losses(answers, y, classes), w, None)
+    answers, y = _moderate(answers, y)
     here = ~np.isnan(answers).any(axis=(1, 2)) & (w > 0)
     if not here.any():
         return _summary(np.full(len(y), np.nan), w, None)
@@ -63,11 +65,21 @@ def summarise_targets(answers: Array, y: Array, w: Array, classes: tuple[int, ..
     return _summary(share.mean(axis=1), w, 1.0)
 
 
+def _moderate(answers: Array, y: Array) -> tuple[Array, Array]:
+    """Answers and targets in a unit near the largest target, a power of 2: R² has the same bits, and squares of
+    squares stay finite."""
+    size = float(np.abs(y).max(initial=0.0))
+    exponent = max(-1000, min(1000, math.frexp(size)[1]))
+    unit = 2.0**-exponent if 0 < size < np.inf else 1.0
+    return answers * unit, y * unit
+
+
 def summarise(answers: Array, y: Array, w: Array, classes: int, coverage: float = 0.95) -> OutOfBag:
     """Score and interval from out-of-bag answers (n, k), NaN for rows that every member saw."""
-    loss = row_losses(answers, y, classes)
     if classes:
-        return _summary(loss, w, None, coverage)
+        return _summary(row_losses(answers, y, classes), w, None, coverage)
+    answers, y = _moderate(answers, y)
+    loss = row_losses(answers, y, classes)
     here = ~np.isnan(loss) & (w > 0)
     y, own = y[here], w[here]
     spread = float(np.average((y - np.average(y, weights=own)) ** 2, weights=own)) if len(y) else 0.0

@@ -49,7 +49,8 @@ def row_order(rows: Rows) -> Array:
 
 
 def _hashes(block: Block) -> Array:
-    values = dense(block.X).astype(np.float32) + np.float32(0.0)
+    with np.errstate(over="ignore"):
+        values = dense(block.X).astype(np.float32) + np.float32(0.0)
     bits = np.where(np.isnan(values), np.int32(-1), values.view(np.int32)).astype(np.int64)
     y = np.asarray(block.y, np.float64).reshape(len(bits), -1) + 0.0
     found = np.zeros(len(bits), np.uint64)

@@ -31,11 +31,11 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
-from certifit.checkers.linear_model.coordinates import centre, no_intercept
-from certifit.checkers.plain.blocks import dense
+from certifit.checkers.linear_model.coordinates import centre, less, no_intercept
+from certifit.checkers.plain.blocks import dense, float_rows
 from certifit.checkers.plain.dual_points import DualPenalty, DualSums, lower_bound, summation_error
 from certifit.core import Certificate
-from certifit.rows import Array, Block, Rows, Sums
+from certifit.rows import Array, Block, Matrix, Rows, Sums
 
 LONG_SHARE = 4 * float(np.finfo(np.longdouble).eps / np.finfo(np.float64).eps)  # of rounding, in longer sums
 
@@ -74,7 +74,7 @@ def onehot(y: Any, k: int) -> Array:
     return (y[:, None] == np.arange(k)).astype(np.float64)
 
 
-def log_probabilities(beta: Array, b: Array, Z: Array) -> Array:
+def log_probabilities(beta: Array, b: Array, Z: Matrix) -> Array:
     """log p (rows, k), accurate also where p is nearly 1."""
     eta = Z @ beta.T + b
     below = eta - eta.max(axis=1, keepdims=True)
@@ -105,12 +105,12 @@ def weighted(block: Block) -> Block:
 
 def _sums(beta: Array, b: Array, m: Array, stay: float, q: Array, block: Block) -> DualPointSums:
     block = weighted(block)
-    Z, w, Y = dense(block.X) - m, block.w, onehot(block.y, len(b))
+    Z, w, Y = less(float_rows(block.X), m), block.w, onehot(block.y, len(b))
     log_p = log_probabilities(beta, b, Z)
     p = np.exp(log_p)
     mixed = stay * p + (1 - stay) * q
     away = residuals(mixed, Y)
-    wide, weighted_away = np.abs(Z), w[:, None] * away
+    wide, weighted_away = abs(Z), w[:, None] * away
     return DualPointSums(
         -float(w @ np.where(Y > 0, log_p, 0.0).sum(axis=1)),
         -float(w @ negative_entropy(mixed)),
@@ -236,9 +236,10 @@ def _long_slopes(beta: Array, b: Array, m: Array, block: Block) -> Array:
     Columns that are not centred may cancel, and beside a weak L1 penalty every digit of the slopes counts.
     """
     block = weighted(block)
-    away = residuals(np.exp(log_probabilities(beta, b, dense(block.X) - m)), onehot(block.y, len(b)))
-    Z = dense(block.X).astype(np.longdouble) - m
-    return (away.astype(np.longdouble) * block.w[:, None]).T @ np.column_stack([Z, np.ones(len(Z), Z.dtype)])
+    X = float_rows(block.X)
+    away = residuals(np.exp(log_probabilities(beta, b, less(X, m))), onehot(block.y, len(b)))
+    Z, long = less(X.astype(np.longdouble), m), (away.astype(np.longdouble) * block.w[:, None]).T
+    return np.column_stack([long @ Z, long.sum(axis=1)])
 
 
 def _with_long_slopes(here: DualPointSums, g: Array) -> DualPointSums:

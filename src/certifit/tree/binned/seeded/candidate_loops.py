@@ -94,12 +94,12 @@ class CodeSplit(NamedTuple):
     met_missing: bool
 
 
-@written_into_loops
+@called_by_loops
 def _log_term(s):
     return s * math.log(s) if s > 0 else 0.0
 
 
-@written_into_loops
+@called_by_loops
 def _side_score(score, a, b):
     """Return the score of a child by its two sums: the larger, the purer."""
     if score == GINI:
@@ -111,7 +111,7 @@ def _side_score(score, a, b):
     return a * math.log(a / b) if a > 0 else -np.inf
 
 
-@called_by_loops
+@written_into_loops
 def list_codes(codes, rows, terms, node, found):
     """Fill in the list of a column's codes in a node of two sums; return its length."""
     if node.rows <= SORTED_ROWS:

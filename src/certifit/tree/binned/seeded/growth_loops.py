@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, written_into_loops
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.binned.seeded.candidate_loops import (
@@ -143,10 +143,10 @@ def growing_node(growth, start, end, key, depth, limits):
 @called_by_loops
 def _is_pure(table, rows, start, end):
     """Whether a node's rows have the same targets."""
-    for y in table.y:
-        first = y[rows.row[start]]
+    y, row = table.y, rows.row
+    for t in range(len(y)):
         for i in range(start + 1, end):
-            if y[rows.row[i]] != first:
+            if y[t, row[i]] != y[t, row[start]]:
                 return False
     return True
 
@@ -166,7 +166,7 @@ def _drawn_border(table, j, key, low, high):
     return k
 
 
-@called_by_loops
+@written_into_loops
 def _best_along(growth, node, j):
     """Return the best split of a node along a column."""
     table, rows, terms, found = growth.table, growth.rows, growth.terms, growth.found
@@ -192,7 +192,7 @@ def _best_along(growth, node, j):
     return best_of_list(found, m, terms, node, drawn, table.monotone[j])
 
 
-@called_by_loops
+@written_into_loops
 def find_split(growth, node, known):
     """Return the best split of a node along the columns that its key draws, its column, and how many are constant."""
     columns, most, key = growth.columns, growth.rules.columns, node.key
@@ -249,7 +249,7 @@ def part_rows(codes, rows, split, start, end):
     return at
 
 
-@called_by_loops
+@written_into_loops
 def whole_score(growth, node):
     """Return the score of a node that is not split."""
     terms, totals = growth.terms, growth.totals
@@ -273,7 +273,7 @@ def whole_score(growth, node):
     return a * a / b
 
 
-@called_by_loops
+@written_into_loops
 def may_split(growth, node):
     """Whether a node is one that the rules let be split, whatever its best split is."""
     terms, rules = growth.terms, growth.rules
@@ -286,14 +286,14 @@ def may_split(growth, node):
     return not _is_pure(growth.table, growth.rows, node.start, node.end)
 
 
-@called_by_loops
+@written_into_loops
 def _waiting_node(growth, waiting, p):
     """Return the waiting node at place p."""
     limits = (waiting.limits[p, 0], waiting.limits[p, 1])
     return growing_node(growth, waiting.start[p], waiting.end[p], waiting.key[p], waiting.depth[p], limits)
 
 
-@called_by_loops
+@written_into_loops
 def _new_node(nodes, waiting, top, k):
     """Write down node k, a leaf so far, and tell its parent."""
     parent = waiting.parent[top]
@@ -306,7 +306,7 @@ def _new_node(nodes, waiting, top, k):
     nodes.column[k], nodes.threshold[k], nodes.missing_left[k] = -2, -2.0, 0
 
 
-@called_by_loops
+@written_into_loops
 def _split_node(growth, nodes, node, k, split, j):
     """Write down the split of node k and part its rows; return where those of the right child begin."""
     table = growth.table
@@ -319,7 +319,7 @@ def _split_node(growth, nodes, node, k, split, j):
     return middle
 
 
-@called_by_loops
+@written_into_loops
 def _push_children(growth, waiting, top, node, k, middle, j):
     """Put both children on the stack, from place `top` on: the left one on top, to be looked at first."""
     one, two = _child_limits(growth, node, middle, growth.table.monotone[j])
@@ -362,7 +362,7 @@ def grow_tree(growth, nodes, waiting):
     return made
 
 
-@called_by_loops
+@written_into_loops
 def _child_limits(growth, node, middle, direction):
     """Return the values that the children's descendants may have: neither side crosses the middle of the two."""
     whole = (node.low, node.high)

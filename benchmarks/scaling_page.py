@@ -1,0 +1,133 @@
+"""Write docs/evidence/scaling.md and its picture from what `python -m benchmarks.scaling_rows` has measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reporting import RESULTS
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, PICTURE = DOCS / "evidence" / "scaling.md", DOCS / "images" / "scaling.svg"
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)  # rows, of four columns
+WIDTHS = (1, 4, 16)  # times four columns, of so many rows:
+ROWS_AT_ONCE = 100_000
+HEAD = """# Cost against rows and columns
+
+`python -m benchmarks.scaling_rows --write` writes this page: every estimator whose fit reads files block by block
+([what streams](../tables/streams.md)), at the settings of its tests, on Parquet files of 10⁴ to 10⁷ rows and four
+columns (rows repeat after 10⁵), and of 10⁵ rows and up to 64 columns. Seconds are processor time of one fit, reading
+included;
+passes are over the file; the peak of memory is beyond what the process had before the fit; *sum* is the largest sum
+over rows that one pass gives, which is all that a client of a Dask cluster receives. Empty: not measured, because the
+fit would have taken too long, or time was over.
+
+![Processor time and memory against rows, processor time against columns](../images/scaling.svg)
+
+"""
+
+
+def write_page(record: Mapping[str, Any], page: Path = PAGE, picture: Path = PICTURE) -> None:
+    """Write both from the record."""
+    lines = [_line(name, fits) for name, fits in sorted(record["fits"].items())]
+    sizes = [f"10{'⁴⁵⁶⁷'[k]}" for k in range(len(SIZES))]
+    head = [
+        "estimator",
+        *(f"s, {size} rows" for size in sizes),
+        "passes",
+        "MB, 10⁶ rows",
+        "MB, 10⁷ rows",
+        "bytes of a sum",
+    ]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines])
+    m = record["machine"]
+    where = f"{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, shared with other programs: processor time only."
+    clusters = _clusters(RESULTS / "scaling_out.json")
+    page.write_text(f"{HEAD}{table}\n\n{_flatness(record['fits'])}\n\n{where}\n{clusters}", encoding="utf-8")
+    draw(record["fits"], picture)
+
+
+def _clusters(path: Path) -> str:
+    """The section of fits on Dask workers, where they were measured."""
+    if not path.exists():
+        return ""
+    found = json.loads(path.read_text())
+    head = ["fit", "workers", "s", "s in memory, as many threads", "over memory", "passes", "bytes a pass", "bits"]
+    lines = [
+        [f"`{fit['model']}`", str(fit["workers"]), f"{fit['seconds']:.2f}", f"{fit['memory_seconds']:.2f}",
+         f"{fit['seconds'] / fit['memory_seconds'] - 1:+.0%}", str(fit["passes"]), f"{fit['received']:,.0f}",
+         fit["same"]]
+        for fit in found["fits"]
+    ]  # fmt: skip
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines])
+    held = "held by the workers" if found["held"] else "read in the first pass"
+    rows = f"{found['rows']:,} rows and {found['columns']} columns in 32 partitions, {held}"
+    m = found["machine"]
+    return (
+        f"\n## Dask workers\n\n`python -m benchmarks.scaling_out --write`: {rows}, on local workers of one thread "
+        f"each, beside the same fit of an array with as many threads; seconds of the clock. What the client receives "
+        f"is the total of each pass.\n\n{table}\n\n{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, load "
+        f"{m['load_average']:.1f}.\n"
+    )
+
+
+def _at(fits: Mapping[str, Any], rows: int, what: str, width: int = 4) -> float | None:
+    found = fits.get(f"{rows} x {width}", {})
+    return None if "error" in found else found.get(what)
+
+
+def _line(name: str, fits: Mapping[str, Any]) -> list[str]:
+    seconds = ["" if (s := _at(fits, rows, "seconds")) is None else f"{s:.2g}" for rows in SIZES]
+    passes = "–".join(dict.fromkeys(f"{p}" for rows in SIZES if (p := _at(fits, rows, "passes")) is not None))
+    memory = ["" if (mb := _at(fits, rows, "peak_mb")) is None else f"{mb:.0f}" for rows in SIZES[2:]]
+    sums = [b for rows in SIZES if (b := _at(fits, rows, "sum_bytes")) is not None]
+    told = "" if not sums else f"{sums[0]:,.0f}" + ("" if max(sums) <= 1.1 * sums[0] else f"–{max(sums):,.0f}")
+    return [f"`{name}`", *seconds, passes, *memory, told]
+
+
+def _flatness(every: Mapping[str, Any]) -> str:
+    """Say for how many fits memory is flat, and name the others."""
+    pairs = {name: [_at(fits, rows, "peak_mb") for rows in SIZES[2:]] for name, fits in every.items()}
+    both = {name: pair for name, pair in pairs.items() if None not in pair}
+    # what ten times the rows may add: 9,000,000 labels of a byte or so
+    grown = sorted(name for name, (small, large) in both.items() if large > 1.5 * small + 30)
+    told = f"Of {len(both)} estimators measured at 10⁶ and at 10⁷ rows, the peak is flat for {len(both) - len(grown)}"
+    return told + (
+        f"; it grows for {', '.join(f'`{name}`' for name in grown)}, which keep numbers for each row."
+        if grown
+        else "."
+    )
+
+
+def draw(every: Mapping[str, Any], picture: Path) -> None:
+    """Three panels: processor time and memory against rows, processor time against columns."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot as plt
+
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "certifit", "font.size": 9}):
+        figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+        panels = (
+            (axes[0], "rows", "processor time (s)", [(rows, 4) for rows in SIZES], "seconds"),
+            (axes[1], "rows", "peak of memory (MB)", [(rows, 4) for rows in SIZES], "peak_mb"),
+            (axes[2], "columns (10⁵ rows)", "processor time (s)", [(ROWS_AT_ONCE, 4 * k) for k in WIDTHS], "seconds"),
+        )
+        for axis, across, up, places, what in panels:
+            for fits in every.values():
+                points = [
+                    (rows if axis is not axes[2] else width, _at(fits, rows, what, width)) for rows, width in places
+                ]
+                kept = [(x, max(y, 1e-3)) for x, y in points if y is not None]
+                if len(kept) > 1:
+                    axis.plot(*zip(*kept, strict=True), color="#3b6ea5", alpha=0.45, lw=1, marker=".", ms=3)
+            axis.set(xscale="log", yscale="log", xlabel=across, ylabel=up)
+        for axis, start in ((axes[0], 0.01), (axes[2], 0.05)):
+            low, high = axis.get_xlim()
+            axis.plot([low, high], [start, start * high / low], "--", color="#888", lw=1, label="linear")
+            axis.legend(frameon=False)
+        picture.parent.mkdir(exist_ok=True)
+        figure.savefig(picture, metadata={"Date": None})
+        plt.close(figure)

@@ -1,0 +1,122 @@
+"""Dask partitions as people have them: many and small, empty, lazy, of mixed types; and clusters that are gone."""
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from certifit import LogisticRegression
+from certifit.exceptions import DataError
+from certifit.rows import ArrayRows, as_rows
+from certifit.rows.sources import dask_partitions
+from certifit.rows.sources.dask_partitions import DaskPartition, PartitionTuning, compute_tasks, joined_partitions
+from tests.rows.sources.one_table import BLOCK, CENTRE, D, X, bits, scatter
+
+FRAME = pd.DataFrame(X, columns=[f"x{j}" for j in range(D)])
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@pytest.fixture
+def plain(_small_blocks):
+    return ArrayRows(X)
+
+
+def partial_scatter(block):
+    return scatter(CENTRE, block)
+
+
+@pytest.mark.parametrize("chunk", [7, BLOCK // 5, BLOCK // 4 - 1])
+def test_small_partitions_are_joined_to_blocks(chunk, plain):
+    """Any cut of the rows then gives the bits of the table in memory."""
+    rows = as_rows(da.from_array(X, chunks=(chunk, D)))
+    assert len(rows.parts) == -(-len(X) // BLOCK)
+    assert bits(rows.sum(partial_scatter)) == bits(plain.sum(partial_scatter))
+    assert [block.start for block in rows] == [block.start for block in plain]
+
+
+def test_two_thousand_partitions_are_few_tasks():
+    parts = [DaskPartition(np.zeros((100, 2)), None, np.ones(100), 100 * k, 100) for k in range(2000)]
+    found = joined_partitions(parts, 32_768, 32.0)
+    assert [part.rows for part in found] == [32_768] * 6 + [200_000 - 6 * 32_768]
+    assert sum(len(part.X) for part in found) == sum(len(part.w) for part in found) == 200_000
+    few = PartitionTuning(most_groups=2)
+    assert [part.rows for part in joined_partitions(parts, 32_768, 32.0, few)] == [131_072, 68_928]
+    large = [part._replace(start=10_000 * k, rows=10_000) for k, part in enumerate(parts[:9])]
+    assert joined_partitions(large, 32_768, 32.0) == large
+
+
+def test_frames_with_targets_of_their_own():
+    table = FRAME - FRAME.mean()
+    target = (table["x0"] > 0).astype(int).to_numpy()
+    frame = dd.from_pandas(table.assign(t=target), npartitions=60)
+    straight = LogisticRegression().fit(table.to_numpy(), target)
+    for fitted in (
+        LogisticRegression().fit(frame, "t"),
+        LogisticRegression().fit(frame.drop(columns="t"), frame["t"]),
+        LogisticRegression().fit(frame.drop(columns="t"), target),
+        LogisticRegression().fit(frame.drop(columns="t").to_dask_array(), frame["t"].to_dask_array()),
+    ):
+        np.testing.assert_array_equal(fitted.coef_, straight.coef_)
+
+
+def same_targets(y, w):
+    return y, w
+
+
+def read_rows(reads, frame):
+    reads.append(len(frame))
+    return frame
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_lazy_partitions_are_held_where_they_fit(fits, monkeypatch):
+    """Rows are counted, read once more and held, with a line that says so; or read in every pass."""
+    told, reads = [], []
+    monkeypatch.setattr(dask_partitions, "tell_reader", told.append)
+    monkeypatch.setattr(dask_partitions, "available_bytes", lambda: 1e12 if fits else 1.0)
+    frame = dd.from_pandas(FRAME, npartitions=3).map_partitions(lambda part: read_rows(reads, part), meta=FRAME[:0])
+    rows = as_rows(frame)
+    sums = [bits(rows.relabel(same_targets).sum(partial_scatter)) for _ in range(4)]
+    assert len(set(sums)) == 1
+    assert sum(reads) == (2 if fits else 5) * len(X)
+    assert [line.split(":")[0] for line in told] == (["certifit"] if fits else [])
+
+
+def test_what_is_there_already_is_not_held_again(monkeypatch):
+    monkeypatch.setattr(dask_partitions, "keep_on_workers", None)  # to call it would be an error
+    rows = as_rows(da.from_array(X, chunks=(BLOCK, D)))
+    for _ in range(3):
+        rows.sum(partial_scatter)
+
+
+def make_text(part, partition_info=None):
+    second = partition_info is not None and partition_info["number"] == 1
+    return part.assign(x2=part["x2"].astype(str)) if second else part
+
+
+def test_partitions_of_another_type_are_refused_by_name():
+    frame = dd.from_pandas(FRAME, npartitions=3).map_partitions(make_text, meta=FRAME[:0])
+    with pytest.raises(DataError, match=r"partition \(from row 48\d on\) whose column 'x2' is (str|object), while"):
+        as_rows(frame).sum(partial_scatter)
+
+
+def test_a_lost_cluster_says_where_the_fit_stood(monkeypatch):
+    from distributed.client import FutureCancelledError
+
+    def lost(*_):
+        raise FutureCancelledError("sum-1", "scheduler-connection-lost")
+
+    rows = as_rows(da.from_array(X, chunks=(BLOCK, D)))
+    rows.sum(partial_scatter)
+    monkeypatch.setattr(dask_partitions.dask, "compute", lost)
+    with pytest.raises(DataError, match=r"no answer from the Dask cluster in pass 2 over the rows .*checkpoint"):
+        rows.sum(partial_scatter)
+    with pytest.raises(DataError, match="no answer"):
+        compute_tasks()
