@@ -20,8 +20,8 @@ HEAD = """# Cost against rows and columns
 ([what streams](../tables/streams.md)), at the settings of its tests, on Parquet files of 10⁴ to 10⁷ rows and four
 columns (rows repeat after 10⁵), and of 10⁵ rows and up to 64 columns. Seconds are processor time of one fit, reading
 included; passes are over the file; the peak of memory is beyond what the process had before its first fit (libraries
-and loops that are loaded for it count); *sum* is the largest sum over rows that one pass gives, which is what a client
-of a Dask cluster receives. Empty: not measured, because the fit would have taken too long, or time was over.
+and loops that are loaded for it count); *sum* is the largest sum over rows that one pass gives, which is what a
+client of a Dask cluster receives. Empty: not measured, because the fit would have taken too long, or time was over.
 
 ![Processor time and memory against rows, processor time against columns](../images/scaling.svg)
 
