@@ -2,10 +2,11 @@
 
     python -m benchmarks.scaling_rows [--only NAME] [--seconds 20] [--write]
 
-Every estimator of tests/common/catalogue.py that streams (docs/streams.md) is fitted to Parquet files of 10⁴ to 10⁷
-rows and four columns, and of 10⁵ rows and 4 to 64 columns, each in a process of its own: processor time, passes over
-the file, the peak of memory beyond what was there before, and the bytes of the largest sum over rows, which is what a
-client of a cluster receives. A size is left out where ten times the time of the last one exceeds `--seconds`.
+Every estimator of tests/common/catalogue.py that streams (docs/tables/streams.md) is fitted to Parquet files of 10⁴
+to 10⁷ rows and four columns, and of 10⁵ rows and 4 to 64 columns, each in a process of its own: processor time,
+passes over the file, the peak of memory beyond what was there before, and the bytes of the largest sum over rows;
+that is what a client of a cluster receives. A size is left out where ten times
+the time of the last one exceeds `--seconds`.
 Results are added to benchmarks/results/scaling_rows.json; `--write` also writes docs/evidence/scaling.md and its
 picture.
 """
@@ -37,7 +38,7 @@ from certifit.rows.sources.streamed import FileRows
 from tests.common.catalogue import ONCE, Entry
 
 RECORD = RESULTS / "scaling_rows.json"
-STREAMS = Path(__file__).parents[1] / "docs" / "streams.md"
+STREAMS = Path(__file__).parents[1] / "docs" / "tables" / "streams.md"
 
 
 def streaming() -> list[Entry]:

@@ -316,3 +316,9 @@ def test_a_row_of_enormous_weight_neither_fails_nor_hides_a_wrong_gradient(monke
 
     monkeypatch.setattr(plain_layers.PlainDense, "slopes", light_rows_wrong)
     assert [words for words in audit(model, rows, y, w).failures() if "central" in words]
+
+
+def test_early_stopping_of_too_few_rows_says_so():
+    table, y = load_iris(return_X_y=True)
+    with pytest.raises(DataError, match="early_stopping with 10 rows"):
+        MLPClassifier((3,), early_stopping=True).fit(table[45:55], y[45:55])

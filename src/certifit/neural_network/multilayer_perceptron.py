@@ -355,7 +355,14 @@ class MultilayerPerceptron(Estimator):
         """Rows to learn from, and rows for validation; of every class its share."""
         kinds = self._strata(table.Y)
         split = {"test_size": self.validation_fraction, "random_state": seed, "stratify": kinds}
-        learnt, held = train_test_split(np.arange(len(table)), **split)
+        try:
+            learnt, held = train_test_split(np.arange(len(table)), **split)
+        except ValueError as error:
+            raise DataError(
+                got=f"early_stopping with {len(table)} rows, too few to hold some back ({error})",
+                wanted="rows of every class on both sides",
+                fix="Increase 'validation_fraction' or the size of your dataset, or set early_stopping=False.",
+            ) from error
         if len(held) < 2:
             raise DataError(
                 got=f"{len(held)} rows for validation", wanted="at least 2",

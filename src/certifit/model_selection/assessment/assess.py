@@ -195,7 +195,7 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         groups = np.asarray(groups)
         if groups.shape != (n,):
             raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
-    table = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
+    table: Any = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
     if sparse.issparse(table) and table.format not in ("csr", "csc"):  # of others no rows can be taken
         table = table.tocsr()
     weights = _check_weights(estimator, options.pop("sample_weight", None), n)
