@@ -65,7 +65,7 @@ def row_major(values: Array, dtype: Any = None) -> Array:
 
     What a Dask worker received over a network may lie anywhere, and NumPy adds such numbers in another order.
     """
-    return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+    return np.require(np.asarray(values), dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def block_rows(row_entries: float) -> int:
