@@ -108,9 +108,6 @@ def _flatness(every: Mapping[str, Any]) -> str:
 
 def draw(every: Mapping[str, Any], picture: Path) -> None:
     """Three panels: processor time and memory against rows, processor time against columns."""
-    import matplotlib
-
-    matplotlib.use("svg")
     from matplotlib import pyplot as plt
 
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "certifit", "font.size": 9}):

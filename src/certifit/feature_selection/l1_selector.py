@@ -164,10 +164,9 @@ class L1Selector(Selector):
                     rows = self._as_rows(X, y, sample_weight, "classes", targets, reset)
                     if l1_choice.loss_for(rows) == "logistic":
                         return rows
-            except DataError:
-                raise
-            except ValueError:  # scikit-learn's words for a target with fractions, which is no class
-                pass
+            except DataError as error:
+                if error.wanted != "classes":  # of a target with fractions
+                    raise
             return self._as_rows(X, y, sample_weight, "numbers", targets, reset)
         return super()._rows_to_fit(X, y, sample_weight, reset, targets)
 

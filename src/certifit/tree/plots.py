@@ -247,11 +247,13 @@ class _TreePicture:
 
 
 def _renderer(ax: Axes) -> Any:
-    """What measures texts, after the figure has laid out its axes."""
+    """What measures texts, on any backend, after the figure has laid out its axes."""
+    from matplotlib.backends.backend_agg import RendererAgg
+
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
-    return figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    return RendererAgg(*figure.bbox.size, figure.dpi)
 
 
 def _fill_figure(ax: Axes) -> None:
