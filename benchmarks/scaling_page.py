@@ -126,6 +126,8 @@ def draw(every: Mapping[str, Any], picture: Path) -> None:
                 if len(kept) > 1:
                     axis.plot(*zip(*kept, strict=True), color="#3b6ea5", alpha=0.45, lw=1, marker=".", ms=3)
             axis.set(xscale="log", yscale="log", xlabel=across, ylabel=up)
+        axes[2].set_xticks([4 * k for k in WIDTHS], [str(4 * k) for k in WIDTHS])
+        axes[2].minorticks_off()
         for axis, start in ((axes[0], 0.01), (axes[2], 0.05)):
             low, high = axis.get_xlim()
             axis.plot([low, high], [start, start * high / low], "--", color="#888", lw=1, label="linear")
