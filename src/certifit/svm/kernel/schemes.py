@@ -131,11 +131,8 @@ class OneVsOne(TwoSidedScheme):
 
     def _own_machines(self, k: int) -> Array:
         """The numbers of the machines of each class (k, k - 1), in the order of the other class."""
-        own: list[list[int]] = [[] for _ in range(k)]
-        for machine, pair in enumerate(self.sides(k)):
-            for one in pair:
-                own[one].append(machine)  # type: ignore[index]
-        return np.array(own)
+        pairs = np.array(self.sides(k))
+        return np.array([np.flatnonzero((pairs == one).any(axis=1)) for one in range(k)])
 
     def scores(self, values: Array, k: int) -> Array:
         """Votes of the pairs for each class, and less than half a vote for the sum of its values."""
