@@ -82,11 +82,17 @@ class DaskRows(Rows):
         return rows
 
     def __iter__(self) -> Iterator[Block]:
-        for part in self.store.begin_pass():
-            yield from self.store.compute(delayed(_each)(_same_block, shared_task(self.layout), *part))[0]
+        self._begin_pass()
+        layout = shared_task(self.layout)
+        for number in range(len(self.parts)):
+            yield from self.store.compute(delayed(_each)(_same_block, layout, [self.store.partition(number)]))[0]
 
     def _sum(self, f: Callable[[Block], S]) -> S:
-        return self.store.compute(tree_sum(self._tasks(_sum, f)))[0]
+        sums, most = self._tasks(_sum, f), self.store.tuning.sums_of_a_task
+        while len(sums) > 1:
+            # Aligned runs of 2^k sums are subtrees of `tree_sum`: a task for each gives the same bits.
+            sums = [delayed(tree_sum)(sums[k : k + most]) for k in range(0, len(sums), most)]
+        return self.store.compute(sums[0])[0]
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
         return [out for outs in self.store.compute(*self._tasks(_each, f)) for out in outs]
@@ -103,7 +109,7 @@ class DaskRows(Rows):
         for p in np.unique(np.concatenate(owners)).tolist():
             first = ends[p] - self.parts[p].rows
             wanted = [rows[owner == p] - first for rows, owner in zip(lists, owners, strict=True)]
-            picked = delayed(_pick_rows)(wanted, layout, *self.parts[p])
+            picked = delayed(_pick_rows)(wanted, layout, self.store.partition(p))
             for k, rows in enumerate(wanted):
                 if len(rows):
                     pieces[k].append(picked[k])
@@ -112,7 +118,11 @@ class DaskRows(Rows):
 
     def _tasks(self, action: Callable[..., Any], f: Callable[[Block], Any]) -> list[Any]:
         f, layout = shared_task(f), shared_task(self.layout)
-        return [delayed(action)(f, layout, *part) for part in self.store.begin_pass()]
+        return [delayed(action)(f, layout, parts) for parts in self._begin_pass()]
+
+    def _begin_pass(self) -> list[Any]:
+        layout = shared_task(replace(self.layout, relabels=()))
+        return self.store.begin_pass(lambda parts: delayed(_cut_blocks)(layout, [tuple(part) for part in parts]))
 
 
 def shared_task(value: Any) -> Any:
@@ -121,19 +131,23 @@ def shared_task(value: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ on the workers
-def _sum(f: Callable[[Block], S], layout: PartitionLayout, *part: Any) -> S:
+def _sum(f: Callable[[Block], S], layout: PartitionLayout, parts: list[Any]) -> S:
     with single_threaded_blas():
-        return tree_sum(map(f, _blocks(layout, *part)))
+        return tree_sum(tree_sum(map(f, _blocks(layout, part))) for part in parts)
 
 
-def _each(f: Callable[[Block], R], layout: PartitionLayout, *part: Any) -> list[R]:
+def _each(f: Callable[[Block], R], layout: PartitionLayout, parts: list[Any]) -> list[R]:
     with single_threaded_blas():
-        return [f(block) for block in _blocks(layout, *part)]
+        return [f(block) for part in parts for block in _blocks(layout, part)]
 
 
-def _pick_rows(wanted: list[Array], layout: PartitionLayout, *part: Any) -> list[Block]:
+def _cut_blocks(layout: PartitionLayout, parts: list[Any]) -> list[list[Block]]:
+    return [list(_blocks(layout, part)) for part in parts]
+
+
+def _pick_rows(wanted: list[Array], layout: PartitionLayout, part: Any) -> list[Block]:
     """The rows of one partition with these numbers, for each list of them."""
-    blocks = list(_blocks(layout, *part))
+    blocks = list(_blocks(layout, part))
     X, w = np.concatenate([block.X for block in blocks]), np.concatenate([block.w for block in blocks])
     y = None if blocks[0].y is None else np.concatenate([block.y for block in blocks if block.y is not None])
     return [Block(X[rows], None if y is None else y[rows], w[rows], 0) for rows in wanted]
@@ -150,8 +164,13 @@ def _same_block(block: Block) -> Block:
     return block
 
 
-def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: int) -> Iterator[Block]:
-    """Give the checked blocks of one partition."""
+def _blocks(layout: PartitionLayout, part: Any) -> Iterator[Block]:
+    """Give the checked blocks of one partition, from what a `DaskPartition` stands for or from blocks that are held."""
+    for block in part if isinstance(part, list) else _checked_blocks(layout, *part):
+        yield relabelled(block, layout.relabels)
+
+
+def _checked_blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: int) -> Iterator[Block]:
     if sparse.issparse(X):
         raise DataError(
             got="a Dask array with sparse chunks",
@@ -177,7 +196,7 @@ def _blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: i
         values = X[here] if layout.columns is None else X.iloc[here].to_numpy(dtype=layout.dtype, na_value=np.nan)
         block = Block(row_major(values, layout.dtype), None if y is None else y[here], w[here], start + first)
         check_block(block, layout.terms, layout.names, targets)
-        yield relabelled(block, layout.relabels)
+        yield block
 
 
 def _refuse_other_types(X: Any, start: int) -> None:

@@ -1,9 +1,10 @@
-"""Partitions of Dask collections: small ones are joined, lazy ones are held by the workers where they fit.
+"""Partitions of Dask collections: small ones are joined, and workers hold their blocks of rows where these fit.
 
-A pass over rows is a task for each partition, and each costs the scheduler about four milliseconds. Partitions much
+A pass over rows is a task for each partition, and each costs the scheduler about three milliseconds. Partitions much
 smaller than they might be are therefore joined to groups, whose borders lie where a table in memory has borders of
-blocks: the sums then have its bits. What is lazy would be read or computed anew in every pass; from the second pass
-on it is held where there is room, and a line says so.
+blocks: the sums then have its bits. What is lazy would be read or computed anew in every pass, and rows of a frame
+would be cut out of its columns and checked; from the second pass on their blocks are held where there is room, a few
+runs of partitions for each worker's thread, and a line says so.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, ClassVar, NamedTuple
 
 import dask
@@ -21,6 +22,7 @@ from dask.delayed import delayed
 
 from certifit.exceptions import DataError, tell_reader
 from certifit.rows.sources.memory import available_bytes
+from certifit.rows.threads import thread_count
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,9 @@ class PartitionTuning:
     most_groups: int = 256  # tasks of a pass, where partitions are small
     group_bytes: float = 128e6  # of a group, at most
     small_share: float = 0.25  # of a group's rows, up to which partitions are joined
-    held_share: float = 0.5  # of the memory that is free, at most, that held partitions take
+    held_share: float = 0.5  # of the memory that is free, at most, that held blocks take
+    runs_per_thread: int = 4  # of held partitions, each one task of a pass: enough that no thread waits long
+    sums_of_a_task: int = 16  # that one task adds; a power of two
 
 
 class DaskPartition(NamedTuple):
@@ -43,8 +47,16 @@ class DaskPartition(NamedTuple):
     rows: int
 
 
+class HeldRun(NamedTuple):
+    """Consecutive partitions whose blocks of rows one worker holds."""
+
+    blocks: Any  # a task that gives the list of each partition's blocks
+    first: int  # number of the first partition
+    count: int
+
+
 class PartitionStore:
-    """Partitions that several rows share; it counts passes, and holds what is lazy from the second one on."""
+    """Partitions that several rows share; it counts passes, and has their blocks held from the second one on."""
 
     tuning: ClassVar[PartitionTuning] = PartitionTuning()
 
@@ -52,27 +64,38 @@ class PartitionStore:
         self.parts, self.bytes = parts, row_bytes * sum(part.rows for part in parts)
         self.joined = joined  # of smaller ones, which would be done again in every pass
         self.passes = passes  # begun so far; counting the rows of partitions is one
+        self.runs: list[HeldRun] = []  # none where blocks are not held
 
-    def begin_pass(self) -> list[DaskPartition]:
-        """The partitions for one more pass."""
+    def begin_pass(self, cut: Callable[[list[DaskPartition]], Any]) -> list[Any]:
+        """For one more pass, what each of its tasks is given: a list of partitions; `cut` makes them lists of blocks."""
         self.passes += 1
         if self.passes == 2:
-            self._hold()
-        return self.parts
+            self._hold(cut)
+        return [run.blocks for run in self.runs] or [[tuple(part)] for part in self.parts]
+
+    def partition(self, number: int) -> Any:
+        """One partition, as tasks take it: its arguments, or a task that gives its blocks."""
+        for run in self.runs:
+            if run.first <= number < run.first + run.count:
+                return run.blocks[number - run.first]
+        return tuple(self.parts[number])
 
     def compute(self, *tasks: Any) -> tuple[Any, ...]:
         """The results of tasks of a pass; where the cluster is lost, the error says after how many passes."""
         return compute_tasks(*tasks, stood=f" in pass {self.passes} over the rows")
 
-    def _hold(self) -> None:
+    def _hold(self, cut: Callable[[list[DaskPartition]], Any]) -> None:
         lazy = [value for part in self.parts for value in part[:3] if hasattr(value, "__dask_graph__")]
-        work = self.joined or (lazy and _has_work(lazy[0]))
+        # On a cluster, what is held already is cut, checked and joined to runs, once instead of in every pass.
+        work = self.joined or current_client() is not None or (lazy and _has_work(lazy[0]))
         if not lazy or not work or self.bytes > self.tuning.held_share * free_bytes():
             return
-        held = iter(keep_on_workers(lazy))
-        for k, part in enumerate(self.parts):
-            X, y, w = (next(held) if hasattr(value, "__dask_graph__") else value for value in part[:3])
-            self.parts[k] = DaskPartition(X, y, w, part.start, part.rows)
+        count = 1
+        while 2 * count * self.tuning.runs_per_thread * thread_total() <= len(self.parts):
+            count *= 2  # a run of 2^k partitions is a subtree of their sum
+        firsts = range(0, len(self.parts), count)
+        held = keep_on_workers([cut(self.parts[k : k + count]) for k in firsts])
+        self.runs = [HeldRun(*run) for run in zip(held, firsts, repeat(count))]
         where = "the workers of the Dask cluster" if current_client() is not None else "this process"
         tell_reader(f"certifit: {self.bytes / 1e6:,.0f} MB of rows, lazy and read in every pass, are held by {where}")
 
@@ -194,9 +217,15 @@ def free_bytes() -> float:
     return float(sum(max(some, 0) for some in left))
 
 
+def thread_total() -> int:
+    """Threads that work on tasks: of all workers together, or of this process."""
+    client = current_client()
+    if client is None:
+        return thread_count()
+    return max(1, sum(worker["nthreads"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()))
+
+
 def _has_work(task: Any) -> bool:
-    """Whether a collection has to be computed: it is neither held by workers nor data of this process."""
+    """Whether a collection has to be computed: it is no data of this process."""
     nodes = list(dict(task.__dask_graph__()).values())
-    if current_client() is not None:
-        return not any(type(node).__name__ == "Future" for node in nodes)  # their owner has them held
     return any(callable(getattr(node, "func", None)) or (type(node) is tuple and callable(node[0])) for node in nodes)

@@ -106,7 +106,7 @@ class DistributedRows(LabelledRows, DaskRows):
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the digests of all pieces: of the same pieces only, so it says so."""
-        digests = compute_tasks(*(delayed(_digest)(*part[:3]) for part in self.parts))
+        digests = compute_tasks(*(delayed(_digest)(self.store.partition(k)) for k in range(len(self.parts))))
         return "pieces:" + hashlib.sha256(b"".join(digests)).hexdigest()
 
 
@@ -171,8 +171,11 @@ def _encoded_piece(shared: tuple[BlockEncoder, pa.Schema], piece: FilePiece) -> 
     return X, y, w
 
 
-def _digest(*parts: Array) -> bytes:
+def _digest(piece: Any) -> bytes:
+    """SHA-256 of a piece's X, y and w, which may be held as blocks."""
+    if isinstance(piece, list):
+        piece = tuple(np.concatenate([block[place] for block in piece]) for place in range(3))
     digest = hashlib.sha256()
-    for part in parts:
+    for part in piece[:3]:
         digest.update(repr((part.shape, part.dtype.str)).encode() + np.ascontiguousarray(part).tobytes())
     return digest.digest()
