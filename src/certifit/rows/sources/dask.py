@@ -338,12 +338,8 @@ def _number_type(dtypes: Mapping[str, Any], missing: bool) -> np.dtype[Any]:
 
 
 def _count_rows(pieces: list[Any]) -> list[int]:
-    groups = [pieces[k : k + 32] for k in range(0, len(pieces), 32)]
-    return [rows for found in compute_tasks(*(delayed(_lengths)(group) for group in groups)) for rows in found]
-
-
-def _lengths(pieces: list[Any]) -> list[int]:
-    return [len(piece) for piece in pieces]
+    # One task each, where the piece is: a task for several would bring them together.
+    return list(compute_tasks(*(delayed(len)(piece) for piece in pieces)))
 
 
 def _has_weight(part: Any, column: str | None) -> bool:
