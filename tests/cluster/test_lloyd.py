@@ -3,14 +3,19 @@
 import itertools
 import math
 
+import dask
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 
+from certifit.cluster import lloyd
 from certifit.cluster.distance_bounds import prepare_centres
 from certifit.cluster.exact_sums import LloydState
 from certifit.cluster.leading_directions import add_directions_of, find_directions, sketch_rows
-from certifit.cluster.lloyd import assign_rows, new_memory, square_distances
-from certifit.rows import ArrayRows, as_rows
+from certifit.cluster.lloyd import Lloyd, assign_rows, new_memory, square_distances
+from certifit.cluster.tuning import KMeansTuning
+from certifit.rows import ArrayRows, as_rows, remembered
 from tests.cluster.tables import Streamed, assert_same_fit, blobs, sized, ties, wide
 
 
@@ -124,6 +129,31 @@ def test_remembering_changes_no_bit(X, k, weighted, dtype):
     w = np.random.default_rng(0).integers(0, 4, len(X)).astype(float) if weighted else None
     model, again = (sized(k, True, random_state=3, n_init=2, tol=0.0) for _ in range(2))
     assert_same_fit(model.fit(X, sample_weight=w), again.fit(Streamed(X, w)))
+
+
+def test_workers_remember_and_change_no_bit(blocks_of, monkeypatch):
+    """Blocks held by a Dask worker keep their bounds; where some are lost, rows are compared afresh."""
+    blocks_of(512)
+    X = blobs(2048, 3, 4)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=4).map_partitions(
+        lambda part: part + 0.0
+    )
+    tuning = KMeansTuning(compiled_above=0)
+    here, fresh = Lloyd(ArrayRows(X), 4, tuning), []
+    monkeypatch.setattr(lloyd, "new_memory", lambda n, make=new_memory: fresh.append(n) or make(n))
+    with dask.config.set(scheduler="sync"):
+        there = Lloyd(as_rows(frame), 4, tuning)
+        C = X[:4]
+        for turn in range(4):
+            if turn == 3:
+                remembered._memories.popitem()
+            fresh.clear()
+            found = there.measure(LloydState(C, np.round(C, 1)))
+            assert fresh == [[512] * 4, [], [], [512]][turn]
+            wanted = here.measure(LloydState(C, np.round(C, 1)))
+            for name in ("weight", "sums", "squares"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+            C = np.round(C, 1) + wanted.sums / wanted.weight[:, None]
 
 
 def test_threads_change_no_bit(threads):

@@ -3,9 +3,10 @@
     rows                                        way       why
     sparse, or few (see `uses_compiled`)        plain     NumPy alone; compiling would cost more than it saves
     dense, in memory                            compiled  remembers bounds and sums of each block (`BlockMemory`)
-    dense, streamed from a file or a cluster    compiled  starts afresh in every pass, so that nothing grows with n
+    dense, held by the workers of a cluster     compiled  the same, and the memory stays with the worker
+    dense, streamed from a file                 compiled  starts afresh in every pass, so that nothing grows with n
 
-The two compiled ways give the same bits. Squared distances are part of the method, not a setting: another distance
+The compiled ways give the same bits. Squared distances are part of the method, not a setting: another distance
 would change `square_distances` here, `lloyd_loops` with `distance_bounds`, `leading_directions` and `exact_sums`
 (their shortcuts rest on squares and the triangle inequality), the means in `local_search.move_centres`,
 `one_column`, and the checker's distances and bounds.
@@ -16,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -43,6 +45,7 @@ from certifit.core import wants_best_proof
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Matrix, Rows
 from certifit.rows.kept_passes import kept
+from certifit.rows.remembered import PassMark, keep_memory, take_memory
 
 _assign: Any = lloyd_loops.assign
 
@@ -182,6 +185,14 @@ def _streamed_sums(centres: PreparedCentres, block: Block) -> ClusterSums:
     return assign_rows(centres, new_memory(len(block.w)), block)
 
 
+def _sums_on_workers(centres: PreparedCentres, mark: PassMark, block: Block) -> ClusterSums:
+    """Do the same on the worker that holds the rows, with what it remembers of them."""
+    memory = take_memory(block.X, mark) or new_memory(len(block.w))
+    sums = assign_rows(centres, memory, block)
+    keep_memory(block.X, mark, memory)
+    return sums
+
+
 def _streamed_labels(centres: PreparedCentres, block: Block) -> Array:
     memory = new_memory(len(block.w))
     assign_rows(centres, memory, block._replace(w=np.zeros(len(block.w))))  # rows of weight 0 are not added up
@@ -244,7 +255,7 @@ def _farthest_of_block(C: Array, compiled: bool, most: int, block: Block) -> Far
 
 # ------------------------------------------------------------------------------------------------ passes in a row
 class Lloyd:
-    """Passes over the same rows. Where these are in memory, each pass remembers the one before."""
+    """Passes over the same rows. Where these are in memory, here or on workers, each remembers the one before."""
 
     def __init__(self, rows: Rows, k: int, tuning: KMeansTuning = KMeansTuning()) -> None:
         self.rows, self.tuning = rows, tuning
@@ -256,6 +267,7 @@ class Lloyd:
         self.clusters: ClusterSums  # what it measured
         self._centres: PreparedCentres | None = None
         self._memory: dict[int, BlockMemory] = {}  # by the block's first row
+        self._mark = PassMark(uuid4().hex, 0)  # by which workers know the passes
 
     def measure(self, state: LloydState) -> ClusterSums:
         """Assign all rows to their nearest centres and add up the clusters."""
@@ -266,6 +278,11 @@ class Lloyd:
         elif self.rows.in_memory:
             self._centres = prepare_centres(state, self._centres, self.extended)
             self.clusters = kept(state, partial(self.rows.sum, self._remembered_sums))
+        elif self.rows.distributed:
+            self._centres = prepare_centres(state, self._centres)
+            self._mark = self._mark._replace(number=self._mark.number + 1)
+            there = partial(_sums_on_workers, self._centres, self._mark)
+            self.clusters = kept(state, partial(self.rows.sum, there))
         else:
             self.clusters = self.rows.sum(partial(_streamed_sums, prepare_centres(state, None)))
         self.state = state

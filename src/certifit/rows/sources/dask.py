@@ -165,7 +165,7 @@ def _same_block(block: Block) -> Block:
 
 
 def _blocks(layout: PartitionLayout, part: Any) -> Iterator[Block]:
-    """Give the checked blocks of one partition, from what a `DaskPartition` stands for or from blocks that are held."""
+    """Give the checked blocks of a partition, which is the values of a `DaskPartition` or its blocks, held."""
     for block in part if isinstance(part, list) else _checked_blocks(layout, *part):
         yield relabelled(block, layout.relabels)
 

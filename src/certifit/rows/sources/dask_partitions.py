@@ -52,7 +52,7 @@ class HeldRun(NamedTuple):
 
     blocks: Any  # a task that gives the list of each partition's blocks
     first: int  # number of the first partition
-    count: int
+    length: int
 
 
 class PartitionStore:
@@ -67,7 +67,7 @@ class PartitionStore:
         self.runs: list[HeldRun] = []  # none where blocks are not held
 
     def begin_pass(self, cut: Callable[[list[DaskPartition]], Any]) -> list[Any]:
-        """For one more pass, what each of its tasks is given: a list of partitions; `cut` makes them lists of blocks."""
+        """The partitions that each task of one more pass is given; `cut` makes lists of blocks of them."""
         self.passes += 1
         if self.passes == 2:
             self._hold(cut)
@@ -76,7 +76,7 @@ class PartitionStore:
     def partition(self, number: int) -> Any:
         """One partition, as tasks take it: its arguments, or a task that gives its blocks."""
         for run in self.runs:
-            if run.first <= number < run.first + run.count:
+            if run.first <= number < run.first + run.length:
                 return run.blocks[number - run.first]
         return tuple(self.parts[number])
 
