@@ -3,7 +3,7 @@
     python -m benchmarks.scaling_out [--rows 2000000] [--columns 30] [--workers 1 2 4] [--held] [--write]
 
 Prints, for each number of workers, the time of fits of Parquet files (with `--held`, of partitions that workers
-hold), the passes they took, their bits against those of the table in memory, the time there with as many threads, the
+hold), the passes they took, their bits against those of a pandas frame, the time there with as many threads, the
 bytes that the client receives for each pass, and what a pass over partitions with nothing in them costs: see
 docs/start/scaling_out.md. `--write` puts fits on docs/evidence/scaling.md. Workers of one machine share its cores and
 its memory's bandwidth: beyond that many, nothing can become faster.
@@ -89,12 +89,11 @@ def _weighing(sizes: list[int], add: Any = DaskRows._sum) -> Any:
 
 
 def in_memory(folder: Path, threads: list[int], best_of: int) -> dict[int, dict[str, TimedFit]]:
-    """The same fits to arrays, by the number of threads."""
-    import pyarrow.parquet as pq
+    """The same fits to a pandas frame, whose columns are cut into rows as those of partitions are."""
+    import pandas as pd
 
-    table = pq.read_table(folder)
-    y = table["target"].to_numpy()
-    X = np.column_stack([table[name].to_numpy() for name in table.column_names if name != "target"])
+    frame = pd.read_parquet(folder)
+    X, y = frame.drop(columns="target"), frame["target"]
     found = {}
     for count in threads:
         set_threads(count)

@@ -154,6 +154,10 @@ def test_workers_remember_and_change_no_bit(blocks_of, monkeypatch):
             for name in ("weight", "sums", "squares"):
                 np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
             C = np.round(C, 1) + wanted.sums / wanted.weight[:, None]
+        remembered._memories.popitem()
+        fresh.clear()
+        np.testing.assert_array_equal(there.labels(), here.labels())
+        assert fresh == [512]
 
 
 def test_threads_change_no_bit(threads):

@@ -8,13 +8,13 @@ from certifit.rows import remembered
 from certifit.rows.remembered import PassMark, keep_memory, take_memory
 
 
-def test_memory_is_of_the_pass_before():
+def test_memory_is_of_one_pass():
     rows, first = np.ones((3, 2)), PassMark("one", 1)
     keep_memory(rows, first, "labels")
-    assert take_memory(np.ones((3, 2)), first._replace(number=2)) is None
-    assert take_memory(rows, first._replace(number=2)) == "labels"
-    assert take_memory(rows, first._replace(number=2)) is None
-    for mark in (first, PassMark("one", 3), PassMark("two", 2)):
+    assert take_memory(np.ones((3, 2)), first) is None
+    assert take_memory(rows, first.after().before()) == "labels"
+    assert take_memory(rows, first) is None
+    for mark in (first.before(), first.after(), PassMark("two", 1)):
         keep_memory(rows, first, "labels")
         assert take_memory(rows, mark) is None
 

@@ -187,10 +187,18 @@ def _streamed_sums(centres: PreparedCentres, block: Block) -> ClusterSums:
 
 def _sums_on_workers(centres: PreparedCentres, mark: PassMark, block: Block) -> ClusterSums:
     """Do the same on the worker that holds the rows, with what it remembers of them."""
-    memory = take_memory(block.X, mark) or new_memory(len(block.w))
+    memory = take_memory(block.X, mark.before()) or new_memory(len(block.w))
     sums = assign_rows(centres, memory, block)
     keep_memory(block.X, mark, memory)
     return sums
+
+
+def _labels_on_workers(C: Array, mark: PassMark, block: Block) -> Array:
+    """The labels of that pass, which found the nearest of the centres C."""
+    memory = take_memory(block.X, mark)
+    if memory is not None:
+        return memory.bounds.labels
+    return _streamed_labels(prepare_centres(LloydState(C, C), None), block)
 
 
 def _streamed_labels(centres: PreparedCentres, block: Block) -> Array:
@@ -280,7 +288,7 @@ class Lloyd:
             self.clusters = kept(state, partial(self.rows.sum, self._remembered_sums))
         elif self.rows.distributed:
             self._centres = prepare_centres(state, self._centres)
-            self._mark = self._mark._replace(number=self._mark.number + 1)
+            self._mark = self._mark.after()
             there = partial(_sums_on_workers, self._centres, self._mark)
             self.clusters = kept(state, partial(self.rows.sum, there))
         else:
@@ -300,6 +308,8 @@ class Lloyd:
     def labels(self) -> Array:
         """Return the nearest centres (n,) at the last pass."""
         assert self.state is not None
+        if self._mark.number:
+            return self.rows.map(partial(_labels_on_workers, self.state.centres, self._mark))
         if not self._memory:
             return nearest(self.rows, self.state.centres, self.tuning)
         return np.concatenate([self._memory[start].bounds.labels for start in sorted(self._memory)])

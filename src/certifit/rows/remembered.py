@@ -19,6 +19,12 @@ class PassMark(NamedTuple):
     fit: str  # a name that no other fit has
     number: int
 
+    def before(self) -> PassMark:
+        return self._replace(number=self.number - 1)
+
+    def after(self) -> PassMark:
+        return self._replace(number=self.number + 1)
+
 
 class _Memory(NamedTuple):
     rows: weakref.ref[Array]
@@ -30,14 +36,12 @@ _memories: dict[int, _Memory] = {}  # by the address of the rows
 
 
 def take_memory(rows: Array, mark: PassMark) -> Any:
-    """Return what the pass before this one kept of these rows, and forget it; None where it is not here."""
+    """Return what this pass kept of these rows, and forget it; None where it is not here."""
     found = _memories.pop(id(rows), None)
-    if found is None or found.rows() is not rows or found.mark != mark._replace(number=mark.number - 1):
-        return None
-    return found.value
+    return found.value if found is not None and found.rows() is rows and found.mark == mark else None
 
 
 def keep_memory(rows: Array, mark: PassMark, value: Any) -> None:
-    """Remember `value`, until the next pass takes it or the rows are let go."""
+    """Remember `value` as what this pass found, until it is taken or the rows are let go."""
     key = id(rows)
     _memories[key] = _Memory(weakref.ref(rows, lambda _: _memories.pop(key, None)), mark, value)

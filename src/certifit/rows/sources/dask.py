@@ -41,6 +41,7 @@ from certifit.rows.named_columns import (
 )
 from certifit.rows.rows import R, Relabel, Rows, relabelled
 from certifit.rows.sources.dask_partitions import DaskPartition, PartitionStore, compute_tasks, joined_partitions
+from certifit.rows.sources.worker_memory import reuse_memory
 from certifit.rows.sums import S, tree_sum
 from certifit.rows.threads import single_threaded_blas
 
@@ -132,16 +133,19 @@ def shared_task(value: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ on the workers
 def _sum(f: Callable[[Block], S], layout: PartitionLayout, parts: list[Any]) -> S:
+    reuse_memory()
     with single_threaded_blas():
         return tree_sum(tree_sum(map(f, _blocks(layout, part))) for part in parts)
 
 
 def _each(f: Callable[[Block], R], layout: PartitionLayout, parts: list[Any]) -> list[R]:
+    reuse_memory()
     with single_threaded_blas():
         return [f(block) for part in parts for block in _blocks(layout, part)]
 
 
 def _cut_blocks(layout: PartitionLayout, parts: list[Any]) -> list[list[Block]]:
+    reuse_memory()
     return [list(_blocks(layout, part)) for part in parts]
 
 
