@@ -4,7 +4,7 @@
 
 Prints, for each number of workers, the time of fits of Parquet files (with `--held`, of partitions that workers
 hold), the passes they took, their bits against those of a pandas frame, the time there with as many threads, the
-bytes that the client receives for each pass, and what a pass over partitions with nothing in them costs: see
+bytes that the client receives for each pass, and what a pass of tasks with nothing to do costs: see
 docs/start/scaling_out.md. `--write` puts fits on docs/evidence/scaling.md. Workers of one machine share its cores and
 its memory's bandwidth: beyond that many, nothing can become faster.
 """
@@ -26,8 +26,9 @@ import numpy as np
 import certifit
 from benchmarks.reporting import RESULTS, machine
 from benchmarks.scaling_page import write_page
-from certifit.rows import set_threads
+from certifit.rows import Rows, set_threads
 from certifit.rows.sources.dask import DaskRows
+from certifit.rows.sources.dask_partitions import PartitionStore, PartitionTuning
 
 PARTITIONS = 32
 
@@ -49,6 +50,7 @@ class TimedFit(NamedTuple):
     """What a fit cost."""
 
     seconds: float
+    opening: float  # of them, until the first pass had its sum: rows are counted, cut and checked
     passes: int
     bits: bytes
     received: float  # bytes of a pass's sum, on average
@@ -63,29 +65,32 @@ def models(X: Any, y: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
-def timed_fits(X: Any, y: Any, best_of: int = 1) -> dict[str, TimedFit]:
-    """What each model costs; the fastest of some fits."""
+def timed_fits(X: Any, y: Any, n_rows: int, best_of: int = 1) -> dict[str, TimedFit]:
+    """What each model costs on so many rows; the fastest of some fits."""
     found = {}
     for name, call in models(X, y).items():
         tries = []
         for _ in range(best_of):
-            sizes: list[int] = []
-            with patch.object(DaskRows, "_sum", _weighing(sizes)):
-                begin = time.perf_counter()
+            sums: list[tuple[float, int]] = []  # when each was there, and its bytes
+            begin = time.perf_counter()
+            noted = _noting(sums, n_rows, DaskRows._sum), _noting(sums, n_rows, Rows._sum)
+            with patch.object(DaskRows, "_sum", noted[0]), patch.object(Rows, "_sum", noted[1]):
                 answer = np.asarray(call())
-                seconds = time.perf_counter() - begin
-            tries.append(TimedFit(seconds, len(sizes), answer.tobytes(), float(np.mean(sizes or [0]))))
+            seconds = time.perf_counter() - begin
+            received = float(np.mean([size for _, size in sums]))
+            tries.append(TimedFit(seconds, sums[0][0] - begin, len(sums), answer.tobytes(), received))
         found[name] = min(tries)
     return found
 
 
-def _weighing(sizes: list[int], add: Any = DaskRows._sum) -> Any:
-    def weighed(rows: DaskRows, f: Any) -> Any:
+def _noting(sums: list[tuple[float, int]], n_rows: int, add: Any) -> Any:
+    def noted(rows: Rows, f: Any) -> Any:
         total = add(rows, f)
-        sizes.append(len(pickle.dumps(total)))
+        if rows.n_rows == n_rows:  # no sample of them
+            sums.append((time.perf_counter(), len(pickle.dumps(total))))
         return total
 
-    return weighed
+    return noted
 
 
 def in_memory(folder: Path, threads: list[int], best_of: int) -> dict[int, dict[str, TimedFit]]:
@@ -97,23 +102,25 @@ def in_memory(folder: Path, threads: list[int], best_of: int) -> dict[int, dict[
     found = {}
     for count in threads:
         set_threads(count)
-        found[count] = timed_fits(X, y, best_of)
+        found[count] = timed_fits(X, y, len(frame), best_of)
     set_threads(None)
     return found
 
 
 def empty_pass(partitions: int) -> tuple[float, float]:
-    """Seconds, and processor time of client and scheduler, of a pass over partitions of one row: the best of five."""
+    """Seconds, and processor time of client and scheduler, of a pass with a task a partition: the best of five."""
     import dask.array as da
 
-    X = da.from_array(np.arange(2.0 * partitions).reshape(partitions, 2), chunks=(1, 2))
-    rows = certifit.as_rows(X)
+    X = da.zeros((32_768 * partitions, 1), chunks=(32_768, 1))
     seconds = []
-    for _ in range(5):
-        begin = time.perf_counter(), time.process_time()
-        rows.sum(count_rows)
-        seconds.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
-    return min(wall for wall, _ in seconds), min(processor for _, processor in seconds)
+    with patch.object(PartitionStore, "tuning", PartitionTuning(runs_per_thread=partitions)):
+        rows = certifit.as_rows(X)
+        for _ in range(7):
+            begin = time.perf_counter(), time.process_time()
+            rows.sum(count_rows)
+            seconds.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
+    # in the second pass rows are made and held
+    return min(wall for wall, _ in seconds[2:]), min(processor for _, processor in seconds[2:])
 
 
 def count_rows(block: Any) -> Any:
@@ -144,7 +151,7 @@ def main() -> None:
                 for partitions in asked.partitions:
                     wall, processor = empty_pass(partitions)
                     told = f"{wall:.3f} s, of client and scheduler {processor:.3f} s"
-                    print(f"  a pass over {partitions} partitions of one row: {told}", flush=True)
+                    print(f"  a pass of {partitions} tasks with nothing to do: {told}", flush=True)
                 record["fits"] += fits_on_workers(Path(name), workers, asked.held, asked.best_of, plain[workers])
             if asked.write:
                 record["machine"] = machine()
@@ -164,14 +171,18 @@ def fits_on_workers(
         frame = frame.persist()
         wait(frame)
     lines = []
-    for model, found in timed_fits(frame.drop(columns="target"), frame["target"], best_of).items():
+    n_rows = sum(frame.map_partitions(len).compute())
+    for model, found in timed_fits(frame.drop(columns="target"), frame["target"], n_rows, best_of).items():
         same = "same bits" if found.bits == plain[model].bits else "OTHER BITS"
         more = found.seconds / plain[model].seconds - 1
         told = (
-            f"{found.seconds:.2f} s ({more:+.0%} over memory), {found.passes} passes, {found.received:.0f} bytes each"
+            f"{found.seconds:.2f} s ({more:+.0%} over memory), the first pass {found.opening:.2f} s (memory "
+            f"{plain[model].opening:.2f} of {plain[model].seconds:.2f}), {found.passes} passes, "
+            f"{found.received:.0f} bytes each"
         )
         print(f"  {model}: {told}, {same}", flush=True)
         lines.append({"model": model, "workers": workers, "memory_seconds": plain[model].seconds, "same": same,
+                      "memory_opening": plain[model].opening,
                       **{name: value for name, value in found._asdict().items() if name != "bits"}})  # fmt: skip
     return lines
 
