@@ -19,6 +19,9 @@ from numba.core.compiler_lock import global_compiler_lock
 CASES_PER_SEED = 1_000_000
 
 
+WAITING = 60.0  # times its seconds that a case may wait for a processor or hang, by the clock on the wall
+
+
 class CaseTimeoutError(BaseException):
     """A case took longer than it may; no `except Exception` of the code under test may swallow it."""
 
@@ -65,7 +68,7 @@ class HuntCase:
 
 @dataclass(frozen=True)
 class Hunt:
-    """A hunt: `run` tries one case, which may take `seconds`."""
+    """A hunt: `run` tries one case, which may take `seconds` of the processor."""
 
     name: str
     title: str
@@ -94,8 +97,8 @@ class HuntTally:
 
 
 def run_case(hunt: Hunt, number: int, limited: bool = True) -> tuple[HuntCase, float, bool]:
-    """Run one case: the case, its seconds, and whether it ended in time."""
-    case, start, finished = HuntCase(hunt.name, number), time.perf_counter(), True
+    """Run one case: the case, its seconds of the processor, and whether it ended in time."""
+    case, start, finished = HuntCase(hunt.name, number), time.process_time(), True
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"), _limit(hunt.seconds if limited else 0.0):
             warnings.simplefilter("ignore")
@@ -105,14 +108,20 @@ def run_case(hunt: Hunt, number: int, limited: bool = True) -> tuple[HuntCase, f
     except Exception as error:  # neither certifit's nor a peer's: one broken case must not end the hunt
         case.find("the hunt itself failed", hunt.name, f"{type(error).__name__}: {error}")
         case.note(traceback.format_exc())
-    return case, time.perf_counter() - start, finished
+    return case, time.process_time() - start, finished
 
 
 @contextmanager
 def _limit(seconds: float) -> Iterator[None]:
-    """Raise CaseTimeoutError in this block after so many seconds; 0 is no limit. Main thread only."""
+    """Raise CaseTimeoutError in this block after so many of the processor's seconds; 0 is no limit. Main thread only."""
+    start, latest = time.process_time(), time.monotonic() + WAITING * seconds
 
     def stop(*_: Any) -> None:
+        left = start + seconds - time.process_time()
+        if left > 0 and time.monotonic() < latest:
+            # Other programs had the processor: what a hunt tries must not depend on them.
+            signal.setitimer(signal.ITIMER_REAL, max(left, 0.05))
+            return
         if global_compiler_lock.is_locked():
             # A function whose compilation is broken off never runs again in this process: wait for its end.
             signal.setitimer(signal.ITIMER_REAL, 0.05)
@@ -131,10 +140,10 @@ def _limit(seconds: float) -> Iterator[None]:
 def run_hunts(
     hunts: Iterable[Hunt], seed: int, minutes: float, most: int = CASES_PER_SEED, say: Callable[[str], None] = print
 ) -> list[HuntTally]:
-    """Run cases of all hunts in turn, each with an equal share of the time, until it is used up."""
+    """Run cases of all hunts in turn, each with an equal share of the processor's time, until it is used up."""
     tallies = [HuntTally(hunt) for hunt in hunts]
-    start = said = time.perf_counter()
-    while time.perf_counter() - start < 60 * minutes:
+    start, said = time.process_time(), time.perf_counter()
+    while time.process_time() - start < 60 * minutes:
         waiting = [t for t in tallies if t.cases < most]
         if not waiting:
             break
@@ -143,5 +152,5 @@ def run_hunts(
         if time.perf_counter() - said > 15:
             said = time.perf_counter()
             words = ", ".join(f"{t.hunt.name} {t.cases} ({len(t.findings)})" for t in tallies)
-            say(f"{(said - start) / 60:.1f} min; cases (findings): {words}")
+            say(f"{(time.process_time() - start) / 60:.1f} min; cases (findings): {words}")
     return tallies

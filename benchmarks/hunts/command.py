@@ -38,7 +38,9 @@ def all_hunts() -> dict[str, Hunt]:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     hunts = all_hunts()
     parser = argparse.ArgumentParser(prog="python -m benchmarks hunt", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0, metavar="M", help="for all hunts together (30)")
+    parser.add_argument(
+        "--minutes", type=float, default=30.0, metavar="M", help="of the processor, for all hunts together (30)"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the cases tried are S million and on (0)")
     parser.add_argument("--only", action="append", choices=list(hunts), metavar="NAME",
                         help=f"this hunt only; one of {', '.join(hunts)}")  # fmt: skip

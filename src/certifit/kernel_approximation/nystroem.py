@@ -14,8 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
 
 from certifit.checkers.kernel_approximation import kernel_error as certificates
+from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import table_function
 from certifit.core import Attributes, Certificate, certified
 from certifit.core.settings import Setting, Settings
@@ -42,6 +44,7 @@ class NystroemTuning:
     dependent: float = 1e5 * float(np.finfo(float).eps)
     # |k(L, L)^(-½)| √k(x, x) up to which it may be applied to sums of kernel values without losing digits
     well_conditioned: float = 1e3
+    by_product: float = 16.0  # γ |x - mean|² of landmarks up to which products keep the digits of their kernel values
     landmarks: LandmarkTuning = field(default_factory=LandmarkTuning)
 
 
@@ -153,7 +156,7 @@ class Nystroem(KernelFeatures):
             np.random.default_rng(self._seed()),
             self._tuning.landmarks,
         )
-        N = _inverse_root(kernel, kernel_values(kernel, L, L), self._tuning.dependent)
+        N = _inverse_root(kernel, landmark_gram(kernel, L), self._tuning.dependent)
         fitted = {"components_": L, "component_indices_": index, "normalization_": N, "gamma_": gamma}
         return {**fitted, "certificate_": certified(_certified, NystroemMap(kernel, L, N), rows)}
 
@@ -175,7 +178,7 @@ class Nystroem(KernelFeatures):
 
     def problem(self, rows: Rows) -> Callable[..., PrimalSvmProblem]:
         phi = self._map()
-        K = kernel_values(phi.kernel, phi.L, phi.L)
+        K = landmark_gram(phi.kernel, phi.L)
         if not is_well_conditioned(phi.N, K, self._tuning.well_conditioned):
             return super().problem(rows)
         kernel_rows = MappedRows(rows, phi.landmark_values, len(phi.N))
@@ -222,6 +225,19 @@ def kernel_values(kernel: KernelFunction, A: Matrix, B: Matrix) -> Array:
         return evaluate(kernel, A, B)
 
 
+def landmark_gram(kernel: KernelFunction, L: Matrix, tuning: NystroemTuning = NystroemTuning()) -> Array:
+    """k(L, L) (m, m), of a radial kernel by differences of rows wherever products would lose digits.
+
+    The inverse root of this matrix makes much of its last digits, which those of other kernel values are not.
+    """
+    if isinstance(kernel, RBF):
+        L = dense(L)
+        squares = np.square(L - L.mean(axis=0)).sum(axis=1)
+        if not kernel.gamma * float(squares.max(initial=0.0)) <= tuning.by_product:
+            return np.exp(-kernel.gamma * cdist(L, L, "sqeuclidean"))
+    return kernel_values(kernel, L, L)
+
+
 def own_kernel_values(kernel: KernelFunction, A: Matrix, batch: int = 64) -> Array:
     """k(x, x) (a,) of each row of A; kernels know tables only, so that so many rows are taken at a time."""
     if isinstance(kernel, RBF):
@@ -252,5 +268,5 @@ def _is_proved(kernel: KernelFunction) -> bool:
 def _certified(phi: NystroemMap, rows: Rows) -> Certificate:
     found = MappedRows(rows, phi.features_and_own, len(phi.N) + 1).sum(certificates.feature_errors)
     status = certificates.KernelStatus.PROVED if _is_proved(phi.kernel) else certificates.KernelStatus.UNREFUTED
-    K, tol = kernel_values(phi.kernel, phi.L, phi.L), certificates.KernelErrorTuning().feature_tol
+    K, tol = landmark_gram(phi.kernel, phi.L), certificates.KernelErrorTuning().feature_tol
     return certificates.nystroem_certificate(found, K, phi.N, tol, (), status)

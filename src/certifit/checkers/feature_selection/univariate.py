@@ -54,7 +54,9 @@ def _filter_certificate(
     """Compare the claim with scores, known up to `slack`, and p-values, on rows of total weight n."""
     scores, support, (expected, expected_p) = claim.scores, claim.support, true
     eps = float(np.finfo(np.float64).eps)
-    unit = 0.0 if claim.name == "variance" else 1e-3 / n  # far below the score of a column that has no effect
+    # Far below the score of a column that has no effect; of a variance, where numbers have fewer digits than `tol`.
+    tiny = float(np.finfo(np.float64).tiny)
+    unit = tiny / max(tol, eps) if claim.name == "variance" else 1e-3 / n
     if claim.name in ("correlation", "f_regression"):
         with np.errstate(over="ignore"):
             slack = 64 * eps * expected**2 / n  # 1 - r² loses digits near r² = 1

@@ -112,10 +112,13 @@ class PlainRadial(PlainKernel):
     gamma: float
 
     def __call__(self, A: Any, B: Any) -> Array:
+        given = A, B
         if not sparse.issparse(B):
             centre = B.mean(axis=0)
             A, B = A - centre, B - centre
         sizes = self.gamma * _squares(A)[:, None] + self.gamma * _squares(B)
+        if not np.isfinite(sizes).all():  # squares beyond the largest number, whose differences say nothing
+            return self._by_differences(*given)
         powers = _products(A, B)
         powers *= -2.0 * self.gamma
         powers += sizes
@@ -140,6 +143,12 @@ class PlainRadial(PlainKernel):
         for part in (near[i : i + step] for i in range(0, len(near), step)):
             i, j = np.unravel_index(part, powers.shape)
             powers[i, j] = self.gamma * _squares(A[i] - B[j])
+
+    def _by_differences(self, A: Any, B: Any) -> Array:
+        root = np.sqrt(self.gamma)
+        A, B = root * dense(A), root * dense(B)
+        with np.errstate(over="ignore"):
+            return np.column_stack([np.exp(-_squares(A - row)) for row in B])
 
     def reach(self, A: Any) -> Array:
         return np.full(A.shape[0], np.sqrt(self.most_roundings * (A.shape[1] + 4)))

@@ -20,6 +20,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
 from certifit.checkers.svm import kernel as svc
 from certifit.core import Certificate, Check
+from certifit.exceptions import DataError
 from certifit.rows import Array
 
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
@@ -237,7 +238,14 @@ def meeting_certificate(
     else:
         K = kernel(dense(X[rows]), dense(X[rows]))
         name = "squared distance of the two points, relative to the size of the rows"
-        distance = float((sign * share) @ K @ (sign * share)) / float(K.diagonal().max())
+        size = float(K.diagonal().max())
+        if not size > 0:
+            raise DataError(
+                got="rows whose kernel values are all 0, as squares of tiny numbers are",
+                wanted="values that differ",
+                fix="Rescale the columns, for instance to unit variance.",
+            )
+        distance = float((sign * share) @ K @ (sign * share)) / size
         proved = False
     sums = [float(share[sign == side].sum()) for side in (1.0, -1.0)]
     return Certificate(

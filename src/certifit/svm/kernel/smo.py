@@ -167,11 +167,13 @@ def descend_by_newton(K: Array, y: Array, t: Array, alpha: Array, C: Array, sums
         for column in B.T:  # what rounding leaves of the sums
             move[np.flatnonzero(column)[-1]] -= column @ move
         gain, curve = float(t[free] @ move), float(move @ K[np.ix_(free, free)] @ move)
+        if not gain > 0:  # also where nothing moves, or rows without any size leave no numbers
+            break
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(move > 0, (high[free] - z[free]) / move, (low[free] - z[free]) / move)
         first = int(np.nanargmin(room))
         step = min(gain / curve if curve > 0 else np.inf, float(room[first]))
-        if not gain > 0 or not np.isfinite(step):
+        if not np.isfinite(step):
             break
         z[free] = np.clip(z[free] + step * move, low[free], high[free])
         t -= K[:, free] @ (step * move)
