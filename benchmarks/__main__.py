@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.adaboost import adaboost_stumps
 from benchmarks.additive import additive_classes
-from benchmarks.boosting import boosting_small, boosting_tall
+from benchmarks.boosting import boosting_predict, boosting_small, boosting_tall
 from benchmarks.boosting_memory import boosting_memory
 from benchmarks.cold_start import cold_start
 from benchmarks.elastic_path import elastic_path
@@ -61,6 +61,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "lle_mnist": ("locally linear embedding of MNIST", partial(contest, lle_mnist)),
     "boosting_tall": ("Histogram boosting on many rows", partial(contest, boosting_tall)),
     "boosting_small": ("Histogram boosting on few rows", partial(contest, boosting_small)),
+    "boosting_predict": ("answers of histogram boosting", partial(contest, boosting_predict)),
     "kmeans_mnist": ("k-means on MNIST", partial(contest, kmeans_mnist)),
     "kmeans_tall": ("k-means on many rows", partial(contest, kmeans_tall)),
     "kmeans_many": ("k-means with many clusters", partial(contest, kmeans_many)),

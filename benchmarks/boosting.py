@@ -23,6 +23,27 @@ def boosting_small(_options: Options) -> Iterator[Case]:
     yield case("few rows", 1000, 20, 0.3)
 
 
+def boosting_predict(options: Options) -> Iterator[Case]:
+    """Probabilities of many rows, from trees that grew on fewer: fitting is no part of what is measured."""
+    n, d, new = options.rows(100_000), 28, options.rows(1_000_000)
+    X, y = interactions(n + new, d)
+    words = f"{shape(X[n:])}, {TREES} trees of {LEAVES} leaves from {n} rows; judged by log loss of these rows"
+    predicts = [_predictor(fit, X[n:]) for fit in contestants(X[:n], y[:n])]
+    yield Case("predict_proba", words, predicts, LogLoss(y[n:]), 0.02, 0.7)
+
+
+def _predictor(fit: Contestant, new: Array) -> Contestant:
+    """Its first call fits too, the warm ones only predict."""
+    fitted: list[Any] = []
+
+    def predict(tol: float) -> Any:
+        if not fitted:
+            fitted.append(fit.fit(tol))
+        return fitted[0].predict_proba(new)
+
+    return Contestant(fit.name, fit.module, predict)
+
+
 def case(name: str, n: int, d: int, target: float) -> Case:
     X, y = interactions(n + 20_000, d)
     words = f"{TREES} trees of {LEAVES} leaves on {shape(X[:n])}, 255 bins; judged by log loss on 20,000 other rows"
@@ -58,5 +79,14 @@ class HeldOutLogLoss:
         self.X, self.y = X, y
 
     def __call__(self, model: Any) -> float:
-        p = np.asarray(model.predict_proba(self.X), np.float64)[np.arange(len(self.y)), self.y]
-        return float(-np.log(p).mean())
+        return LogLoss(self.y)(model.predict_proba(self.X))
+
+
+class LogLoss:
+    """The mean log loss of probabilities."""
+
+    def __init__(self, y: Array) -> None:
+        self.y = y
+
+    def __call__(self, p: Any) -> float:
+        return float(-np.log(np.asarray(p, np.float64)[np.arange(len(self.y)), self.y]).mean())

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from certifit.tree.routing import packed_trees as routing
+from certifit.tree.routing.leaf_masks import leaf_masks
+from certifit.tree.routing.mask_loops import add_masked_scores
 
 
 def random_tree(rng, splits, columns, sets):
@@ -64,3 +66,33 @@ def test_rows_reach_the_leaves_of_a_plain_walk(monkeypatch, dtype, kinds):
         routing.add_tree_scores(X, packed, np.ascontiguousarray(value[:, 0]), (0, len(trees)), of_trees)
         np.testing.assert_array_equal(found, sums)
         np.testing.assert_array_equal(of_trees, scores)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("kinds", "missing"), [(0, False), (0, True), (3, False), (3, True)])
+def test_all_questions_at_once_lead_to_the_leaves_of_a_plain_walk(kinds, missing):
+    rng = np.random.default_rng(1)
+    sets = rng.integers(0, 2, (kinds, 4)).astype(np.uint8)
+    trees = [random_tree(rng, splits, 3, len(sets)) for splits in (5, 0, 12, 63)]
+    first = np.cumsum([0, *(len(tree[0]) for tree in trees)])
+    left, right, *rest = (np.concatenate(part) for part in zip(*trees, strict=True))
+    base = np.repeat(first[:-1], np.diff(first))
+    left, right = (np.where(side < 0, -1, side + base) for side in (left, right))
+    masks = leaf_masks(routing.TreeNodes(left, right, *rest[:3]), first, rest[3], sets)
+    X = rng.normal(size=(151, 3))
+    X[:, 0] = rng.integers(0, 4, len(X))
+    X[0, 1:] = np.inf, -np.inf
+    X[1, 1] = rest[1][first[3] + np.flatnonzero(rest[0][first[3] :] == 1)[0]]  # a value on a threshold
+    if missing:
+        X[140:][rng.random((11, 3)) < 0.3] = np.nan
+    value = rng.normal(size=int(first[-1]))
+    found, want = np.zeros((len(X), 2)), np.zeros((len(X), 2))
+    add_masked_scores(X, masks, value, (0, len(trees)), found)
+    for t, tree in enumerate(trees):
+        want[:, t % 2] += value[first[t] + np.array([walked(tree, sets, x) for x in X])]
+    np.testing.assert_array_equal(found, want)
+
+
+def test_trees_with_more_leaves_than_a_word_has_bits_have_no_masks():
+    tree = random_tree(np.random.default_rng(2), 64, 3, 0)
+    assert leaf_masks(routing.TreeNodes(*tree[:5]), np.array([0, len(tree[0])]), tree[5], np.zeros((0, 4))) is None

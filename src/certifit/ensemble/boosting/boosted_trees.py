@@ -11,7 +11,15 @@ import numpy as np
 from certifit.checkers.plain.blocks import dense
 from certifit.rows import Array, Block
 from certifit.tree.fitted_tree import Tree
-from certifit.tree.routing.packed_trees import PackedTrees, TreeNodes, add_tree_scores, packed_trees
+from certifit.tree.routing.leaf_masks import LeafMasks, MaskTuning, leaf_masks
+from certifit.tree.routing.mask_loops import add_masked_scores
+from certifit.tree.routing.packed_trees import (
+    PLAIN_SCORES,
+    PackedTrees,
+    TreeNodes,
+    add_tree_scores,
+    packed_trees,
+)
 
 MEASURES = ("weight", "mean", "impurity")
 
@@ -55,8 +63,15 @@ class BoostedTrees:
     @cached_property
     def packed(self) -> PackedTrees:
         """The nodes as rows walk through them."""
-        nodes = TreeNodes(self.left, self.right, self.column, self.threshold, self.missing_left)
-        return packed_trees(nodes, np.asarray(self.first), False, self.kinds, self.sides)
+        return packed_trees(self._nodes(), np.asarray(self.first), False, self.kinds, self.sides)
+
+    @cached_property
+    def masks(self) -> LeafMasks | None:
+        """The questions that many rows ask all at once; None where a tree has too many leaves."""
+        return leaf_masks(self._nodes(), np.asarray(self.first), np.asarray(self.kinds), self.sides)
+
+    def _nodes(self) -> TreeNodes:
+        return TreeNodes(self.left, self.right, self.column, self.threshold, self.missing_left)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is packed follows from the nodes.
@@ -76,7 +91,15 @@ class BoostedTrees:
 
     def add(self, X: Array, start: int, stop: int, out: Array) -> None:
         """Add what the trees [start, stop) say of coded rows to scores (n, k)."""
-        add_tree_scores(X, self.packed, self.value, (start, stop), out)
+        if self._asks_all(X, stop - start):
+            add_masked_scores(X, self.masks, self.value, (start, stop), out)
+        else:
+            add_tree_scores(X, self.packed, self.value, (start, stop), out)
+
+    def _asks_all(self, X: Array, trees: int, tuning: MaskTuning = MaskTuning()) -> bool:
+        """Whether all questions of so many trees are asked at once, which takes some rows and small trees."""
+        many = len(X) >= tuning.fewest_rows and X.shape[1] <= tuning.columns_per_tree * trees
+        return many and not PLAIN_SCORES.suffices(X.size) and self.masks is not None
 
     def scores(self, block: Block) -> Array:
         """The scores of a block's rows (n, k)."""
