@@ -35,7 +35,7 @@ def test_replicates_of_many_rows_are_fits_too(shift):
     table = rng.normal(size=(4000, 2)) + shift
     target = table @ [1.0, -2.0] + rng.normal(size=4000)
     found = replicates_by_sums(table, target, 0.0, True, (5, 10))
-    for key, values in zip(replicate_keys(5, 10), found, strict=True):
+    for key, values in zip(replicate_keys(5, 10), found[1], strict=True):
         rows = drawn_rows(int(key), 4000)
         wanted = LinearRegression().fit(table[rows], target[rows])
         np.testing.assert_allclose(values[:2], wanted.coef_, rtol=1e-9)
@@ -49,6 +49,9 @@ def test_rows_are_drawn_evenly_and_alike_in_both_implementations():
     counts = np.concatenate([part for _, part in drawn_counts(n, 3, 400, 128)])
     again = np.array([np.bincount(drawn_rows(int(key), n), minlength=n) for key in keys])
     assert np.array_equal(counts, again)
+    # Hashes are made a thousand at a time; an odd number of rows needs half of the last.
+    [(_, odd)] = drawn_counts(2051, 3, 2, 2)
+    assert np.array_equal(odd, [np.bincount(drawn_rows(int(key), 2051), minlength=2051) for key in keys[:2]])
     assert (counts.sum(axis=1) == n).all()
     assert counts.var() == pytest.approx(1 - 1 / n, abs=0.05)
     assert np.mean(counts == 0) == pytest.approx((1 - 1 / n) ** n, abs=0.01)
@@ -76,6 +79,19 @@ def test_other_models_are_fitted_and_the_checker_fits_them_again():
     assert found.certificate.holds
     wrong = replace(found.claim, values=found.claim.values + 1e-3 * np.eye(6)[0])
     assert not certify_replicates(wrong, X[:80], kinds[:80], LogisticRegression()).holds
+    for part in ("estimate", "values"):  # the intercept's error counts, and that of all rows
+        wrong = replace(found.claim, **{part: getattr(found.claim, part) + 1e-2 * np.eye(6)[5]})
+        assert not certify_replicates(wrong, X[:80], kinds[:80], LogisticRegression()).holds
+
+
+def test_a_class_of_the_same_name_is_fitted():
+    class Ridge(certifit.Ridge):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X, 2 * y)
+
+    found = bootstrap_coefficients(Ridge(), X[:80], Y[:80], n_replicates=10)
+    assert found.claim.alpha is None
+    np.testing.assert_allclose(found.claim.estimate[:5], 2 * certifit.Ridge().fit(X[:80], Y[:80]).coef_)
 
 
 def test_the_checker_is_not_fooled():
@@ -83,6 +99,7 @@ def test_the_checker_is_not_fooled():
     assert found.certificate.holds
     for wrong in (
         replace(found.claim, values=found.claim.values * (1 + 1e-6)),
+        replace(found.claim, estimate=found.claim.estimate * (1 + 1e-6)),
         replace(found.claim, low=found.claim.low + 0.01),
         replace(found.claim, seed=1),
         replace(found.claim, alpha=1.001),
@@ -103,11 +120,13 @@ def test_collinear_columns_are_fitted():
         (LinearRegression(), X[:-1], {}, "one target a row"),
         (LinearRegression(), np.where(X > 5, np.nan, X), {}, "finite"),
         (certifit.GaussianNB(), X, {}, "coef_"),
+        (LinearRegression(), X[:3], {"y": ["a", "b", "c"]}, "no numbers"),
+        (certifit.Ridge(), X[:3], {"y": [1.0, np.nan, 2.0]}, "infinite targets"),
     ],
 )
 def test_bad_input_is_answered_in_words(model, table, options, words):
     with pytest.raises(DataError, match=words):
-        bootstrap_coefficients(model, table, (Y > 140).astype(int), **options)
+        bootstrap_coefficients(model, table, **{"y": (Y > 140).astype(int), **options})
 
 
 def test_targets_of_any_size_have_the_same_replicates():

@@ -7,6 +7,7 @@ Least squares and ridge are proved by their normal equations over the drawn rows
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,16 +39,18 @@ def certify_replicates(
     keys = replicate_keys(claim.seed, B)
     worst = 0.0
     asked = np.unique(np.linspace(0, B - 1, min(B, most_replicates)).astype(int))
-    for b in asked:
-        rows = drawn_rows(int(keys[b]), len(y))
-        if claim.alpha is None:
-            worst = max(worst, _distance_of_refit(claim.values[b], X[rows], y[rows], estimator))
-        else:
-            worst = max(worst, relative_residual(claim, b, (X, y), np.bincount(rows, minlength=len(y))))
+    drawn = [drawn_rows(int(keys[b]), len(y)) for b in asked]
+    if claim.alpha is None:
+        worst = _distance_of_refit(claim.estimate, X, y, (estimator, claim.intercept))
+        for b, rows in zip(asked, drawn, strict=True):
+            worst = max(worst, _distance_of_refit(claim.values[b], X[rows], y[rows], (estimator, claim.intercept)))
+    else:
+        counts = [np.ones(len(y)), *(np.bincount(rows, minlength=len(y)) for rows in drawn)]
+        worst = relative_residual(np.vstack([claim.estimate, claim.values[asked]]), claim, (X, y), np.stack(counts))
     ends = np.quantile(claim.values, [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2], axis=0)
     size = np.maximum(np.abs(claim.values).max(axis=0), 1e-300)
     off = float((np.abs(np.stack([claim.low, claim.high]) - ends) / size).max())
-    name = "normal equations of replicates off by" if claim.alpha is not None else "replicates fitted again off by"
+    name = "normal equations off by" if claim.alpha is not None else "replicates fitted again off by"
     checks = (
         Check("coefficients that are no numbers", float(np.count_nonzero(~np.isfinite(claim.values))), 0.0),
         Check(name, worst, 1e-9 if claim.alpha is not None else 1e-6),
@@ -83,28 +86,42 @@ def _mix(x: Array) -> Array:
     return x ^ (x >> np.uint64(31))
 
 
-def relative_residual(claim: ReplicateClaim, b: int, table: tuple[Array, Array], drawn: Array) -> float:
-    """Return the largest slope of a replicate's objective, in those of its terms one by one.
+def relative_residual(values: Array, claim: ReplicateClaim, table: tuple[Array, Array], drawn: Array) -> float:
+    """Return the largest slope of the objectives at coefficients (r, p), in those of its terms one by one.
 
-    Rows of the table X (n, d), y (n,) count as often as they were `drawn` (n,).
+    Rows of the table X (n, d), y (n,) count as often as each replicate has `drawn` them (r, n).
     """
     X, y = table
     d, w = X.shape[1], drawn.astype(np.float64)
-    slopes, height = claim.values[b, :d], float(claim.values[b, d]) if claim.intercept else 0.0
+    slopes, heights = values[:, :d], np.zeros(len(values))
     level = 0.0
     if claim.intercept:
-        mean, level = w @ X / w.sum(), float(w @ y / w.sum())
-        X, height = X - mean, height + float(mean @ slopes)
-    errors = y - X @ slopes - height
-    gradient = (w * errors) @ X - claim.alpha * slopes
-    scale = np.sqrt(np.einsum("i,ij,ij->j", w, X, X) * float(w @ (y - level) ** 2))
+        # About the mean of all rows, near those of the rows drawn, nothing cancels.
+        mean, level = X.mean(axis=0), float(y.mean())
+        X, heights = X - mean, values[:, d] + slopes @ mean
+    total, means = w.sum(axis=1), w @ X
+    weighed = w * (y - slopes @ X.T - heights[:, None])
+    gradient = weighed @ X - claim.alpha * slopes
+    squares, spread = w @ (X * X), w @ (y - level) ** 2
+    if claim.intercept:
+        means /= total[:, None]
+        gradient -= weighed.sum(axis=1)[:, None] * means
+        squares -= total[:, None] * means**2
+        spread -= (w @ (y - level)) ** 2 / total
+    scale = np.sqrt(np.maximum(squares * spread[:, None], 0.0))
     found = float((np.abs(gradient) / np.maximum(scale, 1e-300)).max())
     if claim.intercept:
-        found = max(found, abs(float(w @ errors)) / max(float(w @ np.abs(y)), 1e-300))
+        found = max(found, float((np.abs(weighed.sum(axis=1)) / np.maximum(w @ np.abs(y), 1e-300)).max()))
     return found
 
 
-def _distance_of_refit(values: Array, X: Array, y: Array, estimator: Any) -> float:
+def _distance_of_refit(values: Array, X: Array, y: Array, model: tuple[Any, bool]) -> float:
+    """Return how far coefficients (p,) are from those of an estimator, with or without an intercept, fitted again."""
+    estimator, with_intercept = model
     fitted = copy.deepcopy(estimator).fit(X, y)
     again = np.ravel(np.asarray(fitted.coef_, dtype=np.float64))
-    return float(np.abs(values[: len(again)] - again).max() / max(1.0, float(np.abs(again).max())))
+    if with_intercept:
+        again = np.append(again, np.ravel(fitted.intercept_)[0])
+    if again.shape != values.shape or not np.isfinite(values).all():
+        return math.inf
+    return float(np.abs(values - again).max() / max(1.0, float(np.abs(again).max())))

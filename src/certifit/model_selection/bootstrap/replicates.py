@@ -31,7 +31,7 @@ class ReplicateTuning:
     """How work is cut."""
 
     counts_at_once: int = 128_000_000  # of rows by replicates, a byte each
-    rows_of_block: int = 512  # fewer are summed in short numbers
+    rows_of_block: int = 2048  # fewer are summed in short numbers; sums of 11 bits over so many are exact in 24
     largest_condition: float = 1e6  # of columns of unit length; beyond, normal equations lose too many digits
     short_numbers: float = 0.1  # moves of sums of products, in the sums, up to which these need half as many digits
 
@@ -129,25 +129,16 @@ def bootstrap_coefficients(
         )
     if not np.isfinite(table).all():
         raise DataError(got="missing or infinite entries", wanted="finite numbers", fix="Leave such rows out.")
-    fitted = clone(estimator).fit(X, target)
-    if not hasattr(fitted, "coef_") or np.size(fitted.coef_) != table.shape[1]:
-        raise DataError(
-            got=f"a {type(estimator).__name__}", wanted="a linear model of one target: an estimator with coef_ (d,)"
-        )
-    alpha = _ridge_penalty(estimator)
-    values = None if alpha is None else replicates_by_sums(
-        table, target.astype(np.float64), alpha, bool(fitted.fit_intercept), (random_state, n_replicates)
+    alpha, with_intercept = _ridge_penalty(estimator), bool(getattr(estimator, "fit_intercept", True))
+    found = None if alpha is None else replicates_by_sums(
+        table, _numbers(target), alpha, with_intercept, (random_state, n_replicates)
     )  # fmt: skip
-    by_sums = values is not None and np.isfinite(values).all()
-    if not by_sums:
-        values, alpha = _refitted(estimator, X, target, random_state, n_replicates), None
-    assert values is not None
+    if found is None or not np.isfinite(found[1]).all():
+        found, alpha = _refitted(estimator, X, target, (random_state, n_replicates)), None
+    estimate, values = found
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
-    with_intercept = bool(getattr(fitted, "fit_intercept", True))
-    claim = ReplicateClaim(
-        values, coefficients(fitted), low, high, confidence, random_state, with_intercept, alpha
-    )  # fmt: skip
-    certificate = certify_replicates(claim, table, target, None if by_sums else estimator)
+    claim = ReplicateClaim(values, estimate, low, high, confidence, random_state, with_intercept, alpha)
+    certificate = certify_replicates(claim, table, target, estimator if alpha is None else None)
     given = getattr(X, "columns", None)
     names = [*map(str, given)] if given is not None else [f"x{j}" for j in range(table.shape[1])]
     names += ["intercept"] * (values.shape[1] - len(names))
@@ -161,9 +152,22 @@ def coefficients(fitted: Any) -> Array:
     return np.append(slopes, np.ravel(fitted.intercept_)[0]) if with_intercept else slopes
 
 
+def _numbers(target: Array) -> Array:
+    """Return targets as numbers."""
+    try:
+        found = target.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(got=f"targets that are no numbers ({error})", wanted="numbers, for a regressor") from error
+    if not np.isfinite(found).all():
+        raise DataError(got="missing or infinite targets", wanted="finite numbers", fix="Leave such rows out.")
+    return found
+
+
 def _ridge_penalty(estimator: Any) -> float | None:
     """Return the ridge penalty of a model that follows from sums, or None."""
-    if type(estimator).__name__ not in ("LinearRegression", "Ridge"):
+    kind = type(estimator)
+    is_known = kind.__module__.partition(".")[0] in ("certifit", "sklearn")
+    if not is_known or kind.__name__ not in ("LinearRegression", "Ridge"):
         return None
     settings = estimator.get_params()
     alpha: Any = settings.get("alpha", 0.0)
@@ -193,10 +197,10 @@ def replicates_by_sums(
     centred: bool,
     draws: tuple[int, int],
     tuning: ReplicateTuning = ReplicateTuning(),
-) -> Array | None:
-    """Return slopes and intercepts (B, p) from weighted sums; None where normal equations would lose digits.
+) -> tuple[Array, Array] | None:
+    """Return slopes and the intercept of all rows (p,) and of replicates (B, p), from weighted sums.
 
-    `draws` are the seed and the number of replicates, B.
+    None where normal equations would lose digits. `draws` are the seed and the number of replicates, B.
     """
     whole = _all_rows(X, y, alpha, centred, tuning)
     if whole is None:
@@ -207,7 +211,7 @@ def replicates_by_sums(
         if moved is None:
             return None
         found[first : first + len(counts)] = whole.coefficients(moved)
-    return found
+    return whole.coefficients(whole.fit[None])[0], found
 
 
 @dataclass(frozen=True)
@@ -280,12 +284,21 @@ def _moved(whole: WhitenedRows, counts: Array, tuning: ReplicateTuning) -> Array
     square = np.empty((len(counts), width, width))
     square[:, pairs[0], pairs[1]] = square[:, pairs[1], pairs[0]] = sums[:, :size]
     square += whole.columns @ whole.columns.T + whole.penalty
-    ends = np.linalg.eigvalsh(square)
-    if not (ends[:, -1] <= tuning.largest_condition * ends[:, 0]).all():
+    if not _are_determined(square, whole.columns @ whole.columns.T + whole.penalty, tuning):
         return None
     slopes = sums[:, size:].reshape(len(counts), -1, width).sum(axis=1) * unit
     slopes += whole.columns @ whole.left - whole.penalty @ whole.fit
     return whole.fit + np.linalg.solve(square, slopes[:, :, None])[:, :, 0]
+
+
+def _are_determined(squares: Array, of_all: Array, tuning: ReplicateTuning) -> bool:
+    """Say whether matrices (b, p, p) near one can be solved with: eigenvalues are no further off than entries."""
+    ends = np.linalg.eigvalsh(of_all)
+    off = float(np.sqrt(((squares - of_all) ** 2).sum(axis=(1, 2)).max()))
+    if off < 0.5 * ends[0]:
+        return bool(ends[-1] + off <= tuning.largest_condition * (ends[0] - off))
+    every = np.linalg.eigvalsh(squares)
+    return bool((every[:, -1] <= tuning.largest_condition * every[:, 0]).all())
 
 
 def _pieces(values: Array, kind: Any) -> Array:
@@ -314,19 +327,24 @@ def _products(columns: Array, more: Array) -> Array:
     return out
 
 
-def _refitted(estimator: Any, X: Any, y: Array, seed: int, n_replicates: int) -> Array:
-    """Return coefficients (B, p) of copies that are fitted to the rows drawn, each as often as it was."""
-    table = X if not hasattr(X, "iloc") else np.asarray(X)
+def _refitted(estimator: Any, X: Any, y: Array, draws: tuple[int, int]) -> tuple[Array, Array]:
+    """Return coefficients of all rows (p,) and of copies fitted to the rows drawn, each as often as it was (B, p)."""
+    table = np.asarray(X)
+    fitted = clone(estimator).fit(X, y)
+    if not hasattr(fitted, "coef_") or np.size(fitted.coef_) != table.shape[1]:
+        raise DataError(
+            got=f"a {type(estimator).__name__}", wanted="a linear model of one target: an estimator with coef_ (d,)"
+        )
     found = []
-    for first, counts in drawn_counts(len(y), seed, n_replicates, 1):
+    for first, counts in drawn_counts(len(y), *draws, 1):
         rows = np.repeat(np.arange(len(y)), counts[0])
         try:
-            found.append(coefficients(clone(estimator).fit(np.asarray(table)[rows], y[rows])))
+            found.append(coefficients(clone(estimator).fit(table[rows], y[rows])))
         except Exception as error:
             raise DataError(
-                got=f"{type(estimator).__name__} that fails on replicate {first + 1} of {n_replicates} "
+                got=f"{type(estimator).__name__} that fails on replicate {first + 1} of {draws[1]} "
                 f"({type(error).__name__}: {error})",
                 wanted="an estimator that can be fitted to any rows drawn",
                 fix="A rare class may be missing among the rows drawn: merge it with another.",
             ) from error
-    return np.array(found)
+    return coefficients(fitted), np.array(found)
