@@ -212,8 +212,12 @@ def test_layers_that_do_not_fit_are_named_with_their_shapes():
 
 
 @pytest.mark.parametrize(
-    "layer", ["convolution", ("conv", 4), ("dense", 0), ("dense", 2.5), ("dropout", 1.0), ("relu", 2)]
-)
+    "layer",
+    [
+        "convolution", ("conv", 4), ("dense", 0), ("dense", 2.5), ("dropout", 1.0), ("relu", 2), 5, (),
+        ("conv", True, 3), ("dropout", "half"), ("dropout", np.nan), (("conv",), 3),
+    ],
+)  # fmt: skip
 def test_wrong_words_are_refused(layer):
     with pytest.raises(DataError, match="the layer"):
         ConvNetClassifier([layer]).fit(IMAGES[:50], LABELS[:50])
@@ -227,6 +231,20 @@ def test_wrong_images_are_refused():
         ConvNetClassifier(image_shape=(5, 5)).fit(IMAGES.reshape(-1, 64), LABELS)
     with pytest.raises(DataError, match="not fitted on"):
         model.partial_fit(IMAGES[:20], LABELS[:20] + 100)
+    with pytest.raises(DataError, match=r"one image, of shape \(8, 8\).*X\[None\]"):
+        model.predict(IMAGES[0])
+    with pytest.raises(DataError, match=r"an array of shape \(1, 20, 8, 8, 1\)"):
+        model.fit(IMAGES[None, :20, ..., None], LABELS[:20])
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(IMAGES[:0])
+    with pytest.raises(DataError, match=r"Flatten\(\) after Flatten\(\) of shape \(64,\)"):
+        ConvNetClassifier(["flatten", "flatten"]).fit(IMAGES[:20], LABELS[:20])
+
+
+def test_images_in_lists_are_images():
+    model = ConvNetClassifier(**SMALL).fit(IMAGES[:100].tolist(), LABELS[:100].tolist())
+    assert model.image_shape_ == (8, 8, 1)
+    np.testing.assert_array_equal(model.predict(IMAGES[:9].tolist()), model.predict(IMAGES[:9].astype(float)))
 
 
 def test_constant_images_teach_the_shares_of_classes():
@@ -238,4 +256,6 @@ def test_constant_images_teach_the_shares_of_classes():
 
 def test_words_have_all_their_numbers():
     assert layer_words([("conv", 6, 5, 2, 1), "gelu"]) == (("conv", 6, 5, 5, 2, 1), ("gelu",), ("flatten",))
-    assert layer_words(layer_words([("max_pool", 2), ("dense", 3)])) == layer_words([("max_pool", 2), ("dense", 3)])
+    whole = layer_words([("conv", np.int64(4), 3), ("max_pool", 2), ("dense", 3), ("dropout", 0.5)])
+    assert layer_words(whole) == whole
+    assert all(type(number) is int for words in whole[:-1] for number in words[1:])

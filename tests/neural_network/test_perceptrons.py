@@ -245,6 +245,21 @@ def test_divergence_is_caught_with_the_layer_the_step_and_what_to_try():
     assert "diverged" in str(caught.value)
 
 
+def test_a_loss_that_overflows_before_the_first_step_is_no_divergence():
+    with pytest.raises(DataError, match=r"at step 0; .*before training begins\. Scale columns and amounts"):
+        MLPRegressor(hidden_layer_sizes=(5,), random_state=0).fit(X, Y * 1e300)
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "decision_function"])
+def test_scores_that_overflow_are_no_answers(ask):
+    model = MLPClassifier((5,), max_iter=2, random_state=0).fit(X.astype(np.float32), Y)
+    rows = X.copy()
+    rows[3] *= 1e300
+    with pytest.raises(DataError, match="row 3, whose scores overflow in float32"):
+        getattr(model, ask)(rows)
+    assert np.isfinite(model.predict_proba(np.delete(rows, 3, axis=0))).all()
+
+
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
@@ -322,3 +337,11 @@ def test_early_stopping_of_too_few_rows_says_so():
     table, y = load_iris(return_X_y=True)
     with pytest.raises(DataError, match="early_stopping with 10 rows"):
         MLPClassifier((3,), early_stopping=True).fit(table[45:55], y[45:55])
+
+
+def test_weights_of_another_type_are_seen():
+    """Rounded to float32 the weights of 'lbfgs' have the same loss to all digits: its slopes are next to 0."""
+    model = MLPClassifier((4,), "tanh", solver="lbfgs", alpha=1.0, max_iter=500, random_state=0).fit(X, Y)
+    model.coefs_ = [W.astype(np.float32) for W in model.coefs_]
+    with pytest.raises(DataError, match="float64, as 'lbfgs' leaves them"):
+        audit(model, X, Y)

@@ -148,11 +148,12 @@ class ConvNetClassifier(NetworkClassifier):
         X : array (n, height, width) or (n, height, width, channels), or flat rows in any form that certifit takes
         y, sample_weight : as in every `fit` of certifit
         """
-        several = target_width(y)
+        X, several = _images_or_rows(X), target_width(y)
         with self._noting_shape(X):
             return self._fit_rows(X, y, sample_weight, targets=several, several=several)
 
     def _go_on(self, X: Any, y: Any, sample_weight: Any, several: int, known: Attributes) -> Any:
+        X = _images_or_rows(X)
         with self._noting_shape(X):
             return super()._go_on(X, y, sample_weight, several, known)
 
@@ -170,16 +171,23 @@ class ConvNetClassifier(NetworkClassifier):
 
     def _flat(self, X: Any) -> Any:
         """Images as rows; of a fitted model refused in another shape."""
-        if getattr(X, "ndim", 2) <= 2 or not isinstance(X, np.ndarray):
+        X, known = _images_or_rows(X), getattr(self, "image_shape_", None) or self._asked_shape()
+        if not isinstance(X, np.ndarray):
+            return X
+        if known is not None and X.shape in (known[:2], known) and X[:1].size != math.prod(known):
+            raise DataError(
+                got=f"one image, of shape {X.shape}", wanted="an array of images",
+                fix="Write X[None] for a single one.",
+            )  # fmt: skip
+        if X.ndim <= 2:
             return X
         shape = _whole_shape(X.shape[1:])
-        known = getattr(self, "image_shape_", None) or self._asked_shape()
         if known is not None and tuple(known) != shape:
             raise DataError(
                 got=f"images of shape {shape}", wanted=f"{tuple(known)}: height, width and channels",
                 fix="Give the images that the network was made for.",
             )  # fmt: skip
-        return X.reshape(len(X), -1).astype(X.dtype if X.dtype.kind == "f" else np.float32)
+        return X.reshape(len(X), math.prod(shape)).astype(X.dtype if X.dtype.kind == "f" else np.float32)
 
     def _structure(self, rows: Rows) -> dict[str, Any]:
         columns = rows.n_features
@@ -228,6 +236,18 @@ class ConvNetClassifier(NetworkClassifier):
 
     def _asked_shape(self) -> tuple[int, int, int] | None:
         return None if self.image_shape is None else _whole_shape(self.image_shape)
+
+
+def _images_or_rows(X: Any) -> Any:
+    """Images in nested lists as an array; arrays of more dimensions than images have are refused."""
+    if isinstance(X, (list, tuple)) and len(X) and np.ndim(X[0]) > 1:
+        X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.ndim > 4:
+        raise DataError(
+            got=f"an array of shape {X.shape}",
+            wanted="images (n, height, width) or (n, height, width, channels), or flat rows",
+        )
+    return X
 
 
 def _whole_shape(shape: Any) -> tuple[int, int, int]:

@@ -30,7 +30,7 @@ from certifit.core import Attributes, Certificate, Estimator, Objective, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.core.watch import Watch
-from certifit.exceptions import DataError, warn_caller
+from certifit.exceptions import DataError, NotANumberError, warn_caller
 from certifit.files.checkpoint import Checkpoint, CheckpointTuning, arrays_digest, table_digest
 from certifit.neural_network.layers.row_layers import Layer, LayerWeights
 from certifit.neural_network.network import Network, perceptron
@@ -484,7 +484,18 @@ def _words(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def _block_scores(network: Network, parts: list[LayerWeights], block: Block) -> Array:
-    return network.scores(parts, dense_as(block.X, parts[0].W.dtype))
+    """The scores of a block's rows; refused where one overflows, because no answer could be made of it."""
+    dtype = parts[0].W.dtype
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = network.scores(parts, dense_as(block.X, dtype))
+    finite = np.isfinite(scores)
+    if not finite.all():
+        raise NotANumberError(
+            got=f"row {block.start + int((~finite).any(axis=1).argmax())}, whose scores overflow in {dtype}",
+            wanted="rows whose numbers are about as large as those that the network learnt from",
+            fix="Drop such rows, or scale the columns before fit and predict alike.",
+        )
+    return scores
 
 
 def _block_loss(

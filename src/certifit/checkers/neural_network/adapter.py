@@ -155,6 +155,12 @@ def _check_our_own(model: Any, claim: NetworkClaim, several: bool) -> None:
         raise DataError(got="coefs_ or intercepts_ that are no list", wanted="lists of arrays", fix=_LEAVE)
     if several and hasattr(model, "classes_") and np.asarray(model.classes_).tolist() != [*range(claim.outputs)]:
         raise DataError(got=f"classes_ {model.classes_}", wanted="the numbers of the labels", fix=_LEAVE)
+    if setting_in_use(model, "solver") == "lbfgs" and any(
+        np.asarray(part).dtype != np.float64 for part in (*model.coefs_, *model.intercepts_)
+    ):
+        raise DataError(
+            got="coefs_ or intercepts_ of another type", wanted="float64, as 'lbfgs' leaves them", fix=_LEAVE
+        )
     state = getattr(model, "training_state_", None)
     if (state is not None) == (setting_in_use(model, "solver") == "lbfgs"):
         raise DataError(got=f"solver={model.solver!r}", wanted="the solver that it was fitted with")

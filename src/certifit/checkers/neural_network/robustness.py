@@ -145,19 +145,22 @@ def _search(claim: NetworkClaim, X: Array, lead: Array, how: tuple[float, Robust
         high[whole] = most
         at_high[whole] = _least(claim, X[whole], lead[whole], high[whole], tuning).min(axis=1)
         low[whole] = np.where(at_high[whole] > 0, most, 0.0)
+    below = np.zeros(len(X), bool)  # whether the last trial was proved
     for _ in range(tuning.most_trials):
         rows = np.flatnonzero(high - low > short)
         if not len(rows):
             break
-        share = np.clip(at_low[rows] / (at_low[rows] - at_high[rows]), 0.05, 0.95)
-        eps = np.maximum(low[rows] + share * (high - low)[rows] - 0.5 * short, low[rows])
+        a, b, before = at_low[rows], at_high[rows], below[rows]
+        eps = low[rows] + np.clip(a / (a - b), 0.05, 0.95) * (high - low)[rows]
+        # A little to the other side of where the line vanishes: if that is right, both ends are near.
+        eps = np.clip(eps + np.where(before, 0.4, -0.4) * short, low[rows] + 0.25 * short, high[rows] - 0.25 * short)
         found = _least(claim, X[rows], lead[rows], eps, tuning).min(axis=1)
         proved = found > 0
-        # An end that stays has its lead halved, so that the other comes nearer next time.
-        at_low[rows], at_high[rows] = (
-            np.where(proved, found, 0.5 * at_low[rows]), np.where(proved, 0.5 * at_high[rows], found),
-        )  # fmt: skip
+        # An end that stays twice has its lead halved, so that the other comes nearer next time.
+        at_low[rows] = np.where(proved, found, np.where(before, a, 0.5 * a))
+        at_high[rows] = np.where(proved, np.where(before, 0.5 * b, b), found)
         low[rows], high[rows] = np.where(proved, eps, low[rows]), np.where(proved, high[rows], eps)
+        below[rows] = proved
     return low
 
 

@@ -208,6 +208,8 @@ class Flatten(Layer):
     """Images as rows, channel by channel and row by row."""
 
     def shapes(self, rows: Shape) -> LayerShapes:
+        if len(rows) != 3:
+            raise DataError(got="", wanted="images, of three dimensions", fix="Flatten them once.")
         return LayerShapes((int(np.prod(rows)),))
 
     def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:

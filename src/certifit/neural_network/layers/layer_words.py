@@ -12,6 +12,7 @@ width).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from certifit.core.settings import did_you_mean
@@ -22,7 +23,7 @@ from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropou
 
 Words = tuple[Any, ...]  # a layer's word and its numbers
 _NUMBERS = {
-    "conv": (2, 4),
+    "conv": (2, 5),
     "max_pool": (1, 2),
     "average_pool": (1, 2),
     "flatten": (0, 0),
@@ -40,7 +41,7 @@ def layer_words(layers: Sequence[Any]) -> tuple[Words, ...]:
     """
     found: list[Words] = []
     for one in layers:
-        words = (one,) if isinstance(one, str) else tuple(one)
+        words = tuple(one) if isinstance(one, (list, tuple)) else (one,)
         if words and words[0] == "dense" and ("flatten",) not in found:
             found.append(("flatten",))
         found.append(_whole(words))
@@ -49,26 +50,29 @@ def layer_words(layers: Sequence[Any]) -> tuple[Words, ...]:
 
 def _whole(words: Words) -> Words:
     """A layer's word with all its numbers."""
-    name, numbers = (words[0], words[1:]) if words else ("", ())
+    name, numbers = (words[0], words[1:]) if words and isinstance(words[0], str) else ("", ())
     known = (*_NUMBERS, *ACTIVATIONS)
     least, most = _NUMBERS.get(name, (0, 0))
     if name not in known or not least <= len(numbers) <= most:
         raise DataError(
             got=f"the layer {words!r}",
             wanted=f"one of {', '.join(known)}, with its numbers",
-            fix=did_you_mean(str(name), known) if name not in known else '("conv", 6, 5) or ("dense", 120), say.',
+            fix=did_you_mean(name, known) if name not in known else '("conv", 6, 5) or ("dense", 120), say.',
         )
     if name == "dropout":
-        if not 0 <= numbers[0] < 1:
+        share = numbers[0]
+        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= float(share) < 1:
             raise DataError(got=f"the layer {words!r}", wanted="a share of at least 0 and below 1")
-        return words
+        return (name, float(share))
     free = 1 if len(numbers) >= 4 else 0  # the padding may be 0
-    if not all(isinstance(n, int) and n >= (0 if k >= len(numbers) - free else 1) for k, n in enumerate(numbers)):
-        raise DataError(got=f"the layer {words!r}", wanted="whole numbers of at least 1")
+    for k, n in enumerate(numbers):
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < (0 if k >= len(numbers) - free else 1):
+            raise DataError(got=f"the layer {words!r}", wanted="whole numbers of at least 1")
+    numbers = tuple(map(int, numbers))
     if name == "conv" and len(numbers) < 5:
         channels, side, *rest = numbers
         return ("conv", channels, side, side, rest[0] if rest else 1, rest[1] if len(rest) > 1 else 0)
-    return (name, numbers[0], numbers[-1]) if name.endswith("pool") else words
+    return (name, numbers[0], numbers[-1]) if name.endswith("pool") else (name, *numbers)
 
 
 def lenet(h: int, w: int) -> tuple[Words, ...]:

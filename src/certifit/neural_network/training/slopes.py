@@ -193,11 +193,18 @@ class MinibatchSlopes:
         )
 
     def refuse_divergence(self, rows: MinibatchRows, index: Array, step: int) -> None:
-        """Say where numbers overflowed, and what to try."""
+        """Say where numbers overflowed, and what to try: before the first step no rate has done that."""
         with np.errstate(all="ignore"):
             where = self.network.first_overflow(self.parts, dense_as(rows.take(index).X, self.params.dtype))
+        got = f"a loss that is not finite at step {step}; the first number that is not was in {where}"
+        if not step:
+            raise NotANumberError(
+                got=got,
+                wanted="finite numbers before training begins",
+                fix=f"Scale columns and amounts (StandardScaler): {self.params.dtype} cannot hold this loss.",
+            )
         raise NotANumberError(
-            got=f"a loss that is not finite at step {step}; the first number that is not was in {where}",
+            got=got,
             wanted="finite numbers: training diverged",
             fix="Try a smaller learning_rate_init (a tenth), scaled columns (StandardScaler), or a larger alpha.",
         )
