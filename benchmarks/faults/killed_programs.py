@@ -10,14 +10,15 @@ import multiprocessing
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.faults.trials import Fault, FaultFinding
+from benchmarks.faults.trials import Fault, FaultFinding, Trial
 
 ROWS = {"kernel": 2500, "pursuit": 800, "outliers": 2500}  # of the others 20,000
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -102,7 +103,8 @@ def _until_killed(task: Callable[..., None], limit: float, *arguments: str) -> t
     return found, seconds if found else limit
 
 
-def killed_fits(folder: Path) -> Callable[[np.random.Generator], str]:
+@contextmanager
+def killed_fits(folder: Path) -> Iterator[Trial]:
     """Kill a fit with a checkpoint at random moments, one to three times; it ends with the bits of a whole one."""
     whole: dict[str, str] = {}
     longest: dict[str, float] = {}
@@ -123,7 +125,7 @@ def killed_fits(folder: Path) -> Callable[[np.random.Generator], str]:
         _same(name, kills, _fit(folder, name, MOST_SECONDS)[0], whole[name])
         return f"killed {kills} time{'s' * (kills != 1)}, same bits"
 
-    return trial
+    yield trial
 
 
 def _same(name: str, kills: int, found: str, whole: str) -> None:
@@ -140,7 +142,8 @@ def _fit(folder: Path, name: str, limit: float) -> tuple[str, float]:
     return found, seconds
 
 
-def killed_saves(folder: Path) -> Callable[[np.random.Generator], str]:
+@contextmanager
+def killed_saves(folder: Path) -> Iterator[Trial]:
     """Kill a program that saves a model over and over; the file must be whole."""
     import certifit
 
@@ -157,7 +160,7 @@ def killed_saves(folder: Path) -> Callable[[np.random.Generator], str]:
             os.unlink(left)
         return "the file is whole"
 
-    return trial
+    yield trial
 
 
 KILLED_FITS = Fault("killed_fits", "kill -9 during a fit with a checkpoint", 100, killed_fits)
