@@ -6,17 +6,19 @@ import gzip
 import io
 import resource
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.faults.trials import Fault, FaultFinding
+from benchmarks.faults.trials import Fault, FaultFinding, Trial
 
 MOST_MEMORY = 1_000_000_000  # bytes that reading a hostile table may take
 
 
-def hostile_tables(folder: Path) -> Callable[[np.random.Generator], str]:
+@contextmanager
+def hostile_tables(folder: Path) -> Iterator[Trial]:
     """Fit a table that is damaged or made to harm: a fit, or a refusal in words, in bounded memory."""
     import pyarrow as pa
     import pyarrow.csv
@@ -55,7 +57,7 @@ def hostile_tables(folder: Path) -> Callable[[np.random.Generator], str]:
                 raise FaultFinding(f"{done}: {more / 1e6:.0f} MB for {len(content)} bytes")
         return "fitted"
 
-    return trial
+    yield trial
 
 
 def _most_memory() -> int:

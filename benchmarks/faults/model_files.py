@@ -8,13 +8,14 @@ import json
 import resource
 import tracemalloc
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.faults.trials import Fault, FaultFinding
+from benchmarks.faults.trials import Fault, FaultFinding, Trial
 
 MOST_MEMORY = 300_000_000  # bytes that reading a hostile file may take
 
@@ -39,7 +40,8 @@ def _some_models(folder: Path) -> list[Path]:
     return paths
 
 
-def flipped_bits(folder: Path) -> Callable[[np.random.Generator], str]:
+@contextmanager
+def flipped_bits(folder: Path) -> Iterator[Trial]:
     """Flip bits of a model file; whatever is loaded must be the model that was saved."""
     contents = [path.read_bytes() for path in _some_models(folder)]
     damaged = folder / "damaged.certifit"
@@ -53,10 +55,11 @@ def flipped_bits(folder: Path) -> Callable[[np.random.Generator], str]:
         damaged.write_bytes(content)
         return _refused(damaged)
 
-    return trial
+    yield trial
 
 
-def hostile_models(folder: Path) -> Callable[[np.random.Generator], str]:
+@contextmanager
+def hostile_models(folder: Path) -> Iterator[Trial]:
     """Change what a model file says, and its checksum with it: a clear refusal, or a model, in bounded memory."""
     paths = _some_models(folder)
     hostile = folder / "hostile.certifit"
@@ -72,7 +75,7 @@ def hostile_models(folder: Path) -> Callable[[np.random.Generator], str]:
         hostile.write_bytes(f"certifit-model 1 {digest}\n".encode() + payload.getvalue())
         return _refused(hostile, may_load=True)
 
-    return trial
+    yield trial
 
 
 def _refused(path: Path, may_load: bool = False) -> str:
@@ -175,7 +178,8 @@ HOSTILE: tuple[Callable[[dict[str, bytes], np.random.Generator], None], ...] = (
 )
 
 
-def full_disks(folder: Path) -> Callable[[np.random.Generator], str]:
+@contextmanager
+def full_disks(folder: Path) -> Iterator[Trial]:
     """Let files grow to so many bytes only, during a save and during a fit with a checkpoint."""
     import certifit
 
@@ -201,7 +205,7 @@ def full_disks(folder: Path) -> Callable[[np.random.Generator], str]:
             raise FaultFinding("other bits after a full disk")
         return "said so; the old file is whole, the fit went on"
 
-    return trial
+    yield trial
 
 
 def _must_fail(action: Callable[[], object]) -> None:

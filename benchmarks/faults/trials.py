@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,9 @@ class FaultFinding(Exception):
     """What must not be: other bits, a wrong answer, something half-written, an error without words."""
 
 
+Trial = Callable[[np.random.Generator], str]
+
+
 @dataclass(frozen=True)
 class Fault:
     """A thing that goes wrong, on purpose and at random; a trial says in a few words how it was survived."""
@@ -23,7 +27,7 @@ class Fault:
     name: str
     title: str
     times: int  # trials of a full run
-    begin: Callable[[Path], Callable[[np.random.Generator], str]]  # prepare in a folder; return what one trial does
+    begin: Callable[[Path], AbstractContextManager[Trial]]  # prepare in a folder; give what one trial does; clean up
 
 
 @dataclass
@@ -40,11 +44,12 @@ class FaultTally:
 
     def run(self, folder: Path, seed: int, times: int, seconds: float = math.inf) -> None:
         """Make so many trials, each from a seed of its own, or fewer where the time is over."""
-        trial, end = self.fault.begin(folder), time.monotonic() + seconds
-        for number in range(times):
-            if time.monotonic() > end:
-                return
-            try:
-                self.ends[trial(np.random.default_rng([seed, number]))] += 1
-            except FaultFinding as error:
-                self.findings.append(f"trial {number} of seed {seed}: {error}")
+        end = time.monotonic() + seconds
+        with self.fault.begin(folder) as trial:
+            for number in range(times):
+                if time.monotonic() > end:
+                    return
+                try:
+                    self.ends[trial(np.random.default_rng([seed, number]))] += 1
+                except FaultFinding as error:
+                    self.findings.append(f"trial {number} of seed {seed}: {error}")
