@@ -198,20 +198,25 @@ def measure_peers(cut: Cut, trials: int) -> Iterator[Contestant]:
 
 
 class Record:
-    """What was measured, by table and cut, kept in a file."""
+    """What was measured, by table and cut, in a file that several runs may write to in turn."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+
+    def _read(self) -> dict[str, Any]:
+        return json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def of(self, table: str, seed: int) -> dict[str, Any]:
         """What is known of a cut."""
-        found: dict[str, Any] = self.found.setdefault(f"{table} cut {seed}", {"peers": {}, "certifit": {}})
+        found: dict[str, Any] = self._read().get(f"{table} cut {seed}", {"peers": {}, "certifit": {}})
         return found
 
-    def keep(self) -> None:
-        """Write all of it."""
-        self.path.write_text(json.dumps(self.found, indent=1, sort_keys=True) + "\n")
+    def keep(self, table: str, seed: int, kind: str, setting: str, found: Any) -> None:
+        """Add a measurement to what the file holds by now."""
+        whole, known = self._read(), self.of(table, seed)
+        known[kind][setting] = found
+        whole[f"{table} cut {seed}"] = known
+        self.path.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
 
 
 def measure(table: PublicTable, seed: int, asked: argparse.Namespace, record: Record) -> None:
@@ -220,12 +225,10 @@ def measure(table: PublicTable, seed: int, asked: argparse.Namespace, record: Re
     word = f"{asked.trials} trials"
     if word not in known["peers"]:
         found = {one.name: one._asdict() for one in measure_peers(cut, asked.trials)}
-        known["peers"][word] = found
-        record.keep()
+        record.keep(table.name, seed, "peers", word, found)
     if not asked.peers and (asked.again or asked.budget not in known["certifit"]):
         ours, chosen = measure_ours(cut, asked.budget)
-        known["certifit"][asked.budget] = ours._asdict() | {"chosen": chosen}
-        record.keep()
+        record.keep(table.name, seed, "certifit", asked.budget, ours._asdict() | {"chosen": chosen})
 
 
 def show(table: PublicTable, asked: argparse.Namespace, record: Record) -> float | None:
