@@ -339,3 +339,25 @@ def test_time_is_foretold_by_small_fits(monkeypatch):
     assert made._fold_seconds(trial, np.arange(10_000)) == pytest.approx(10.5)
     assert seen == [500, 500, 2000, 2000, 8000]
     assert made._whole_seconds(trial, 10.5) == pytest.approx(1.2 * 100.5)
+
+
+def test_boosting_of_fewer_trees_is_tried_where_there_is_no_time_for_the_default(monkeypatch):
+    monkeypatch.setattr(contests.Contest, "_too_long", lambda contest, trial: "" if trial.settings else "too long")
+    ledger = fit(table().drop_columns(["amount"]), "kind", model="linear, boosting", budget=30).search_
+    tried = [(a.name, dict(a.settings), a.fate) for a in ledger.attempts if a.name == "boosting"]
+    quick = {"max_iter": 30, "learning_rate": 0.3}
+    assert tried == [("boosting", {}, "skipped"), ("boosting", quick, "scored")]
+
+
+def test_a_fit_to_all_rows_is_doubted_until_a_fold_was_fitted(monkeypatch):
+    """Folds of 10 s, and 100 s foretold for all rows: begun with 100 s left, as small fits are slow for each row."""
+    monkeypatch.setattr(contests.Contest, "_fold_seconds", lambda contest, trial, train: 10.0)
+    monkeypatch.setattr(contests.Contest, "_whole_seconds", lambda contest, trial, fold: 100.0)
+    facts = TableFacts.of(labelled_table(table().drop_columns(["amount"]), "kind"), 0)
+    made = contests.Contest(None, [(np.arange(10_000), [])] * 5, None, facts, FixedClock(100.0), None)
+    trial = contests.Trial("linear", {}, np.zeros(1))
+    assert made._too_long(trial) == ""
+    made.clock = FixedClock(99.0)
+    assert made._too_long(trial) == "about 50 s needed, and 50 s for a fit to all rows; 99 s are left"
+    made.clock, trial.folds, trial.seconds = FixedClock(100.0), 1, 10.0
+    assert made._no_time(trial) == "its fit to all rows would take about 100 s, 100 s are left"

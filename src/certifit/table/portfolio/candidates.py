@@ -93,6 +93,7 @@ class ModelKind:
     most_rows: float = np.inf
     in_blocks: Literal["no", "codes", "yes"] = "no"  # whether rows may be read block by block; trees hold their codes
     loop: PlainFirst | None = None  # that takes long to compile, the first time on a computer
+    quick: Settings | None = None  # tried where there is no time for the default ones
 
     def compiling_seconds(self, entries: int) -> float:
         """How long the next fit to a table of so many entries may have to wait for a compiler."""
@@ -235,6 +236,7 @@ KINDS: dict[str, ModelKind] = {
         _LIMITS.network_rows,
     ),
     "boosting": ModelKind(
-        "gradient boosting", _boosting_classifier, _boosting_regressor, in_blocks="codes", loop=BOOSTED_TREES
+        "gradient boosting", _boosting_classifier, _boosting_regressor, in_blocks="codes", loop=BOOSTED_TREES,
+        quick={"max_iter": 30, "learning_rate": 0.3},
     ),
 }  # fmt: skip

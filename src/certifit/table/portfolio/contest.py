@@ -36,6 +36,7 @@ class ContestTuning:
     pilot_rows: tuple[int, ...] = (500, 2_000, 8_000)  # of fits that say how long a fold will take
     hopeless: float = 4.0  # times the time left that a fold may seem to take before a larger fit is tried
     kinds_tuned: int = 2  # whose further settings are tried
+    doubt: float = 2.0  # times as long as it will a fit to all rows may be foretold from small fits alone
     slack: float = 1.2  # seconds that a fold may take, in those of the folds before
     streamed_slack: float = 4.0  # the same of the fit to all rows where every pass reads them from files
 
@@ -109,18 +110,21 @@ class Contest:
     def run_kind(self, name: str, settings: Settings | None = None) -> None:
         """Score a candidate on all folds, as far as there is time; the first one in any case."""
         trial = self._begin(name, settings or {})
-        why = suits(name, self.facts) or self._missing_answers(trial)
+        why, late = suits(name, self.facts) or self._missing_answers(trial), ""
         if not why and self.scored:
-            why = NO_TIME if self.left() <= 0 else self._too_long(trial)
-        if why:
-            trial.end("skipped", why)
+            late = NO_TIME if self.left() <= 0 else self._too_long(trial)
+        if why or late:
+            trial.end("skipped", why or late)
         else:
             self._go_on(trial, range(len(self.splits)), must=not self.scored)
         self.tell(self, trial)
+        quick = KINDS[name].quick
+        if quick is not None and not trial.settings and (late or trial.fate == "stopped") and self.left() > 0:
+            self.run_kind(name, quick)
 
     def halve_settings(self) -> None:
         """Try further settings of the best kinds: on each of the first folds the better half goes on."""
-        able = [trial for trial in self.scored if variants_of(trial.name, self.facts)]
+        able = [t for t in self.scored if variants_of(t.name, self.facts) and t.settings != KINDS[t.name].quick]
         best = sorted(able, key=lambda trial: -np.nanmean(trial.scores))[: self.tuning.kinds_tuned]
         lists = [[(t.name, s) for s in variants_of(t.name, self.facts)] for t in best]
         turns = range(max(map(len, lists), default=0))
@@ -169,7 +173,9 @@ class Contest:
                 fold = self._fold_seconds(trial, train)
             except (ValueError, ArithmeticError, MemoryError) as error:
                 return f"it cannot be fitted ({_first_line(error)})"
-            needed, whole = len(self.splits) * fold, max(whole, self._whole_seconds(trial, fold))
+            # Small fits take longer for each row than large ones: the first fold will say more.
+            needed = len(self.splits) * fold
+            whole = max(whole, self._whole_seconds(trial, fold) / self.tuning.doubt)
         left = max(self.clock.left(), 0.0)
         if needed + whole <= left:
             return ""
