@@ -91,7 +91,7 @@ def ridge_case(columns: str, X: Array, y: Array, family: str, loss: Loss) -> Cas
     alpha = 1.0 / len(X)  # as much as C = 1 in logistic regression
     judge = HalfDeviance(X, y, loss, alpha)
     front = f"{family.capitalize()}Regressor"
-    ours, stock = f"certifit.linear_model.regressors:{front}", f"sklearn.linear_model:{front}"
+    ours, stock = f"certifit.linear_model.family_regressors:{front}", f"sklearn.linear_model:{front}"
     glum: dict[str, Any] = {"family": family, "alpha": alpha, "l1_ratio": 0.0, "tol_name": "gradient_tol"}
 
     def optimum() -> tuple[float, float]:

@@ -57,6 +57,23 @@ class HessianPoint:
         """W (m, m) with |Wᵀz|² = z·H₀⁻¹z."""
         return None if self.inverse is None else np.linalg.cholesky(self.inverse)
 
+    def diagonal_bound(self, loosest: float = 3.0) -> Array | None:
+        """Weights s (m,) with z·H₀⁻¹z <= Σ s z² for every z; None where that can be over `loosest` times as much.
+
+        With D = diag(H₀) and λ the smallest eigenvalue of D^(-1/2) H₀ D^(-1/2), H₀ >= λ D and so H₀⁻¹ <= D⁻¹ / λ.
+        Columns that are hardly correlated have a λ near 1, and a sum of squares is measured at the speed of memory.
+        """
+        diagonal = np.diag(self.H)
+        if self.inverse is None or not (diagonal > 0).all():
+            return None
+        unit = 1 / np.sqrt(diagonal)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = self.H * unit[:, None] * unit
+        if not np.isfinite(scaled).all():
+            return None
+        least = float(np.linalg.eigvalsh(scaled)[0]) - 16 * len(scaled) * np.finfo(float).eps
+        return 1 / (least * diagonal) if least * loosest >= 1 else None
+
     def gap(self, theta: Array, g: Array, R: float, reach: float) -> float:
         """The bound above, infinity where it does not apply; `reach` is max z·H₀⁻¹z."""
         if self.factor.cholesky is None:
@@ -89,6 +106,7 @@ class ReachRequest(NamedTuple):
     """What the proof asks a pass to measure of the rows."""
 
     root: Array | None = None  # (m, m) `HessianPoint.root`: measure the reach in its norm
+    diagonal: Array | None = None  # (m,) `HessianPoint.diagonal_bound`: bound the reach by these weights of squares
     extent: bool = False  # measure the largest |z| of each column
 
 
@@ -122,7 +140,10 @@ class ConcordanceProof:
         """Before there is a Hessian, the extent of the rows, which bounds their reach in any norm; then the reach."""
         if self.anchor is None:
             return ReachRequest(extent=True)
-        return ReachRequest(self.anchor.root if np.isinf(self.reach) and self.R > 0 and not self.passing else None)
+        if np.isfinite(self.reach) or self.R == 0 or self.passing:
+            return ReachRequest()
+        diagonal = self.anchor.diagonal_bound()
+        return ReachRequest(diagonal=diagonal) if diagonal is not None else ReachRequest(self.anchor.root)
 
     def learn(self, theta: Array, found: RowReach, hessian: Array | None) -> None:
         """Take what a pass measured, and its Hessian, if it has one, as the new anchor."""

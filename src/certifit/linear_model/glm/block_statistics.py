@@ -10,9 +10,10 @@ import numpy as np
 
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.linear_model.glm.coordinates import GlmCoordinates
+from certifit.linear_model.glm.log_link_loops import LogLinkSums, ScoredRows, add_log_link_rows
 from certifit.linear_model.glm.target import Response, take_apart
-from certifit.linear_model.linear_rows import moment, row_reach, sandwich_of
-from certifit.losses.response_losses import ResponseLoss
+from certifit.linear_model.linear_rows import moment, rounded_up, row_reach, sandwich, sandwich_of
+from certifit.losses.response_losses import LogTweedieLoss, ResponseLoss
 from certifit.optimise.self_concordance import ReachRequest, RowReach
 from certifit.rows import Array, Block, Largest, Sums
 
@@ -64,6 +65,8 @@ def measure(
     """Sum the loss φ, its gradient and what else was asked for over a block."""
     response = take_apart(layout, block)
     Z = coordinates.rows(response.X)
+    if isinstance(loss, LogTweedieLoss) and _suits_the_loop(Z, request):
+        return _log_link_pass(theta, Z, loss, response, request)
     reach: RowReach | float = 0.0
     if request.reach is not None:
         reach = row_reach(Z, request.reach, coordinates.appends_one)
@@ -86,6 +89,36 @@ def measure(
         if request.column_sums:
             total = moment(Z, response.w[:, None], coordinates.appends_one)[0]
         return GlmPass(value, g, H, once, reach, float(np.abs(wu).sum()), float(response.w @ h), score, total)
+
+
+def _suits_the_loop(Z: Any, request: GlmRequest, compiled_entries: int = 2**17) -> bool:
+    """Whether a block is so large that the compiled loop is worth having, and is asked for nothing rare."""
+    if not isinstance(Z, np.ndarray) or Z.size < compiled_entries or not Z.flags.c_contiguous:
+        return False
+    return request.columns is None and not request.column_sums
+
+
+def _log_link_pass(theta: Array, Z: Array, loss: LogTweedieLoss, response: Response, request: GlmRequest) -> GlmPass:
+    """The same for dense rows and a log link, which are read once."""
+    one = len(theta) > Z.shape[1]
+    once = _totals(loss, response) if request.totals else 0.0
+    reach: RowReach | float = 0.0
+    squares = np.zeros(0)
+    if request.reach is not None:
+        if request.reach.diagonal is None:
+            reach = row_reach(Z, request.reach, one)
+        else:
+            squares = request.reach.diagonal
+    g, wh = np.zeros(len(theta)), np.empty(len(Z))
+    rows = ScoredRows(Z, response.y.astype(np.float64, copy=False), response.w, response.offset)
+    found = LogLinkSums(*add_log_link_rows(rows, theta, float(loss.power), squares, g, wh))
+    if len(squares):
+        reach = RowReach(Largest(rounded_up(found.squares, len(squares))), Largest(0.0))
+    if not np.isfinite(found.loss):  # the step was too long, and there are no derivatives here
+        m = len(theta)
+        return GlmPass(np.inf, np.zeros(m), np.zeros((m, m)) if request.hessian else 0.0, once, reach)
+    H = sandwich(Z, wh, one) if request.hessian else 0.0
+    return GlmPass(found.loss, g, H, once, reach, found.slope, found.curvature, Largest(found.score))
 
 
 def measure_gram(columns: Array, coordinates: GlmCoordinates, layout: ResponseLayout, block: Block) -> Array:

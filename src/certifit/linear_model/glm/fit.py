@@ -61,14 +61,32 @@ def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[Glm
     if not penalty.per_row:
         penalty = penalty._replace(alpha=penalty.alpha / times)
     part = replace(problem, rows=sample, penalty=penalty, tol=tuning.sample_tol)
-    theta = minimise(part, theta, max_iter=tuning.sample_passes).params.x
+    part, theta = _solve_sample(part, sample, theta)
     # Least squares needs one Hessian, that of all rows, and then nothing else.
     if penalty.alpha * penalty.l1_ratio > 0 or not loss.concordance:
         return problem, theta
-    s = sample.sum(partial(measure, theta, coordinates, loss, problem.layout, GlmRequest(hessian=True)))
+    H: Array | float | None = part.data_hessian(theta)
+    if H is None:
+        H = sample.sum(partial(measure, theta, coordinates, loss, problem.layout, GlmRequest(hessian=True))).H
     assert part.totals is not None
-    assert isinstance(s.H, np.ndarray)
-    return replace(problem, seed=SubsampleSeed(theta, s.H, part.totals.weight, times)), theta
+    assert isinstance(H, np.ndarray)
+    return replace(problem, seed=SubsampleSeed(theta, H, part.totals.weight, times)), theta
+
+
+def _solve_sample(part: GlmProblem, sample: ArrayRows, theta: Array) -> tuple[GlmProblem, Array]:
+    """The problem of a subsample and its solution, from that of every `sample_stride`-th row of it.
+
+    Newton's first steps, which are far from the solution, then cost next to nothing.
+    """
+    tuning = part.tuning
+    few = sample.thin(tuning.sample_stride)
+    if part.loss.concordance and few.n_rows >= tuning.rows_per_column * (sample.n_features + 1) and few.w.any():
+        share = few.n_rows / sample.n_rows
+        penalty = part.penalty if part.penalty.per_row else part.penalty._replace(alpha=part.penalty.alpha * share)
+        first = replace(part, rows=few, penalty=penalty, tol=tuning.first_tol)
+        found = minimise(first, theta, max_iter=tuning.sample_passes)
+        theta = found.params.x if np.isfinite(found.objective) else theta
+    return part, minimise(part, theta, max_iter=tuning.sample_passes).params.x
 
 
 def _is_negligible(problem: GlmProblem, sample: ArrayRows) -> bool:

@@ -92,6 +92,7 @@ class GlmProblem:
     distance: float = field(default=np.inf, init=False)  # Newton decrement ν at the last point
     before: float = field(default=np.inf, init=False)  # ν at the point before it
     rounding: PassRounding | None = field(default=None, init=False)  # of the last point
+    curved: tuple[Array, Array] | None = field(default=None, init=False)  # last point with a Hessian of all columns
 
     def __post_init__(self) -> None:
         anchor = None
@@ -130,6 +131,11 @@ class GlmProblem:
         step = descend(state, self.point(state.x, s, state.rule.columns))
         return step if self.proved else step._replace(gain=self.tuning.caution * step.gain)
 
+    def data_hessian(self, theta: Array) -> Array | None:
+        """The Hessian (m, m) of the data term at θ, if the last pass that measured one was there."""
+        found = self.curved
+        return found[1] if found is not None and np.array_equal(found[0], theta) else None
+
     def penalised(self, m: int) -> Array:
         """1 for each parameter (m,) that is penalised, 0 for the intercept."""
         return _penalised(m, self.coordinates.intercept)
@@ -153,6 +159,8 @@ class GlmProblem:
         value = max(0.0, s.loss + self.totals.constant) + self.penalty_at(theta)
         gradient = s.g + lam2 * theta
         hessian = s.H + np.diag(lam2) if isinstance(s.H, np.ndarray) else None
+        if isinstance(s.H, np.ndarray) and columns is None:
+            self.curved = theta, s.H
         self.rounding = self._rounding(theta, s)
         assert isinstance(s.reach, RowReach)
         self.proof.learn(theta, s.reach, hessian)

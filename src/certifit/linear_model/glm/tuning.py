@@ -13,6 +13,9 @@ class GlmTuning:
     long_table: int = 2**18  # rows from which the start is the subsample's solution
     sample_tol: float = 1e-3  # relative gap to which the subsample is solved
     sample_passes: int = 20  # most updates in solving the subsample
+    sample_stride: int = 16  # one row of so many of the subsample is solved before it
+    first_tol: float = 1e-2  # relative gap to which these rows are solved
+    rows_per_column: int = 20  # with fewer of these rows for each parameter the subsample is solved at once
     first_rows: int = 256  # whose largest entry tells the size of the columns
     negligible: float = 1e-12  # share of the rows' squares up to which a ridge penalty is found from least squares
     refined_entries: int = 2**18  # entries up to which least squares ends with a refined step, needed or not
