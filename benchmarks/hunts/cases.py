@@ -113,7 +113,7 @@ def run_case(hunt: Hunt, number: int, limited: bool = True) -> tuple[HuntCase, f
 
 @contextmanager
 def _limit(seconds: float) -> Iterator[None]:
-    """Raise CaseTimeoutError in this block after so many of the processor's seconds; 0 is no limit. Main thread only."""
+    """Raise CaseTimeoutError in this block after so many seconds of the processor; 0: no limit. Main thread only."""
     start, latest = time.process_time(), time.monotonic() + WAITING * seconds
 
     def stop(*_: Any) -> None:

@@ -62,6 +62,7 @@ from certifit.checkers.linear_model.newton_bound import (
     self_concordant_gap,
     triangle_of,
 )
+from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS, DualPenalty, lower_bound, summation_error
 from certifit.checkers.plain.response_losses import GlmClaim, concordance, is_convex
 from certifit.core import Certificate, Check
@@ -164,7 +165,8 @@ def certify_measured(
     if claim.alpha > 0 and objective - proof.bound > asked + min(proof.rounding + stored, most):
         proof = max(proof, _dual_proof(at, penalty, rows), key=lambda found: found.bound)
         if objective - proof.bound > asked and rows.n_rows <= tuning.dual_rows:
-            proof = max(proof, _solved_dual_proof(at, penalty, rows), key=lambda found: found.bound)
+            solved = _corrected_dual_proof if penalty.lam1 > 0 else _solved_dual_proof
+            proof = max(proof, solved(at, penalty, rows), key=lambda found: found.bound)
     if claim.positive and not proof.bound > 0:  # rows that are fitted perfectly: what is left is rounding
         proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
     limit = asked + min(proof.rounding + stored, most)
@@ -449,3 +451,33 @@ def _solved_dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
         a = a - a.sum() / one.sum() * one
         a = a - a.mean()
     return _proof_of(explicit_dual_sums(at.claim, -a / terms.w, terms), penalty, rows.n_rows, at.claim.positive)
+
+
+def _corrected_dual_proof(at: GlmPoint, penalty: DualPenalty, rows: Rows) -> Proof:
+    """Squares with an L1 penalty: residuals moved by as little as makes each slope in use what its penalty asks.
+
+    Where columns lie far from 0, the last digit of a coefficient moves slopes by more than any tolerance allows. With
+    z = sqrt(w) u and A = sqrt(w) [Z, 1] of the columns in use, Aᵀz = -(λ₁ sign β + λ₂ β) is solved by the nearest z.
+    """
+    if (at.claim.family, at.claim.link) != ("gaussian", "identity"):
+        return Proof()
+    data, used = rows.load(), at.beta != 0
+    terms = row_terms(at, Block(data.X, data.y, data.w, 0))
+    root = np.sqrt(terms.w)
+    A, wanted = (
+        root[:, None] * dense(terms.Z[:, used]),
+        -(penalty.lam1 * np.sign(at.beta) + penalty.lam2 * at.beta)[used],
+    )
+    if at.claim.intercept:
+        A, wanted = np.column_stack([A, root]), np.append(wanted, 0.0)
+    size = np.linalg.norm(A, axis=0)
+    if A.shape[1] > len(A) or not ((size > 0) & np.isfinite(size)).all():
+        return Proof()
+    Q, R = qr(A / size, mode="economic")
+    if not (np.abs(np.diag(R)) > EPS * len(R)).all():  # collinear: there may be no such z
+        return Proof()
+    z = root * terms.at.u
+    for _ in range(2):  # the second time for what rounding left
+        z = z + Q @ solve_triangular(R, wanted / size - (A / size).T @ z, trans="T")
+    u = np.divide(z, root, out=np.zeros_like(z), where=root > 0)
+    return _proof_of(explicit_dual_sums(at.claim, u, terms), penalty, rows.n_rows, at.claim.positive)
