@@ -95,7 +95,7 @@ def proved_coverage(claim: ConformalClaim) -> float:
 
     >>> scores = {None: np.arange(100.0)}
     >>> round(proved_coverage(ConformalClaim(0.9, scores, {}, n_folds=10)), 4)
-    0.6545
+    0.7182
     >>> round(proved_coverage(ConformalClaim(0.9, scores, {}, n_folds=100)), 4)
     0.8
     """
