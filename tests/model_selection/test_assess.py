@@ -31,6 +31,13 @@ CANCER = load_breast_cancer(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
 
 
+class Lost(DummyRegressor):
+    """Answers nothing."""
+
+    def predict(self, X):
+        return np.full(len(X), np.nan)
+
+
 @pytest.mark.parametrize("method", ["holdout", "subsampling", "k-fold", "repeated", "bootstrap", ".632", ".632+"])
 def test_every_method_has_an_interval_that_holds(method):
     options = {} if method == "holdout" else {"n_splits": 6}
@@ -283,6 +290,8 @@ def test_bad_input_is_answered_in_words():
 
 def test_scores_that_are_no_numbers_name_their_split():
     X, y = np.arange(8.0)[:, None], np.arange(8.0)
+    with pytest.raises(DataError, match=r"nan on split 1 of 10, 45 of whose rows have predictions that are no numb"):
+        assess(Lost(), *DIABETES, method="k-fold")
     with pytest.raises(DataError, match=r"nan on split 1 of 2, a test of 4 rows"):
         assess(LinearRegression(), X, y, method=KFold(2), metrics={"nan": lambda *_: float("nan")})
 

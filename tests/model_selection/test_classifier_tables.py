@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import (
@@ -13,6 +14,7 @@ from sklearn.metrics import (
 from sklearn.naive_bayes import GaussianNB
 
 from certifit import DataError, assess
+from certifit.model_selection.assessment.bootstrap_bands import BandTuning, roc_percentiles
 from certifit.model_selection.assessment.classifier_tables import (
     TestedScores,
     calibration_table,
@@ -131,7 +133,7 @@ def test_rows_of_several_folds_count_for_fewer():
 def test_what_a_classifier_lacks_is_told():
     X, y = load_iris(return_X_y=True)
     three = assess(GaussianNB(), X, y, method="holdout")
-    with pytest.raises(DataError, match=r"positive=np\.int64\(2\)"):
+    with pytest.raises(DataError, match=r"positive=2, say"):
         three.roc()
     assert 0.8 < three.roc(1).area <= 1
     with pytest.raises(DataError, match="positive=7"):
@@ -151,3 +153,52 @@ def test_pictures(found):
     for table in (found.roc(), found.calibration(), found.thresholds()):
         assert "<table>" in table._repr_html_()
         assert len(table.to_frame()) > 3
+
+
+def test_bootstrap_bands_hold_points_of_a_known_curve():
+    """Scores N(0, 1) and N(1.5, 1): true positives are Φ(1.5 + Φ⁻¹(x)). Bands of 90 % hold it at 0.3 and 0.5 about
+    as often in 150 tables, and are narrower than those that hold everywhere."""
+    rng, at = np.random.default_rng(0), np.array([0.3, 0.5])
+    held = []
+    for _ in range(150):
+        y = np.repeat([0, 1], 120)
+        p = 1 / (1 + np.exp(-rng.normal(size=240) - 1.5 * y))
+        found = TestedScores(y, np.array([0, 1]), {"predict_proba": np.column_stack([1 - p, p])}, 0.9, 1.0)
+        low, high = roc_percentiles((p[y == 1], p[y == 0]), at, found.tails, 1.0, BandTuning(n_draws=100))
+        truth = norm.cdf(1.5 + norm.ppf(at))
+        held.append((low <= truth) & (truth <= high))
+    assert (np.abs(np.mean(held, axis=0) - 0.9) < 4 * 0.3 / np.sqrt(150)).all()
+    everywhere, pointwise = roc_band(found, 1), roc_band(found, 1, "bootstrap")
+    assert np.array_equal(everywhere.y, pointwise.y)
+    assert np.mean(pointwise.high - pointwise.low) < 0.6 * np.mean(everywhere.high - everywhere.low)
+    for band in (pointwise, precision_recall_band(found, 1, "bootstrap")):
+        assert (band.low <= band.y).all()
+        assert (band.y <= band.high).all()
+        assert "at each point for itself" in str(band)
+    # The precision of most rows called positive is binomial: its spread is known.
+    precision = precision_recall_band(found, 1, "bootstrap")
+    place = int(np.argmin(np.abs(precision.x - 0.9)))
+    called = np.count_nonzero(p >= precision.threshold[place])
+    error = np.sqrt(precision.y[place] * (1 - precision.y[place]) / called)
+    assert precision.high[place] - precision.low[place] == pytest.approx(2 * 1.645 * error, rel=0.25)
+    with pytest.raises(DataError, match="band='dkw'"):
+        roc_band(found, 1, "dkw")
+
+
+def test_every_table_has_a_picture():
+    X, y = load_iris(return_X_y=True)
+    found = assess(GaussianNB(), X, y, method="k-fold")
+    assert len(found.confusion().plot().texts) == 9
+    assert [label.get_text() for label in found.per_class().plot().get_yticklabels()] == ["0", "1", "2"]
+    assert len(found.thresholds(1).plot().lines) == 3
+    assert len(found.calibration(1).plot().lines) >= 1
+
+
+def test_classes_named_by_words_have_the_scores_of_numbers():
+    """The later in the alphabet is positive, as larger numbers are: also for scorers that ask for a class 1."""
+    X, y = load_breast_cancer(return_X_y=True)
+    metrics = ["accuracy", "f1", "precision", "recall", "average_precision", "roc_auc", "neg_log_loss"]
+    words = assess(GaussianNB(), X, np.array(["benign", "malignant"])[y], method="holdout", metrics=metrics)
+    numbers = assess(GaussianNB(), X, y, method="holdout", metrics=metrics)
+    for name in metrics:
+        assert words[name].estimate == pytest.approx(numbers[name].estimate)

@@ -4,15 +4,20 @@ import copy
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from scipy import sparse
 from scipy.stats import beta, binom
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
+import certifit
 from certifit import ConformalClassifier, ConformalRegressor, DataError, audit
 from certifit.checkers.model_selection.conformal import ConformalClaim, certify_conformal, rows_needed, smallest_rank
+from certifit.model_selection.conformal.base import ConformalTuning
 
 DIABETES = load_diabetes(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
@@ -227,3 +232,139 @@ def test_the_summary_has_a_line_for_each_radius():
     assert len(found.plot().lines) == 2 * 3 + 1
     folds = ConformalRegressor(LinearRegression(), method="cv+", n_splits=3).fit(*DIABETES).summary()
     assert "every calibration row votes" in str(folds).replace("\n", " ")
+
+
+class Columns(LinearRegression):
+    """Answers in a column, as some libraries do; beyond x = 5 with what is no number."""
+
+    def predict(self, X):
+        said = super().predict(X)
+        return np.where(np.asarray(X)[:, 0] > 5, np.nan, said)[:, None]
+
+
+class LostProbabilities(GaussianNB):
+    """Has no numbers for rows beyond x = 50, where sums of likelier classes would be 0."""
+
+    def predict_proba(self, X):
+        said = super().predict_proba(X)
+        said[np.asarray(X)[:, 0] > 50] = np.nan
+        return said
+
+
+@pytest.mark.parametrize("method", ["split", "cv+"])
+def test_predictions_that_are_no_numbers_have_no_interval(method):
+    X, y = DIABETES
+    model = ConformalRegressor(Columns(), method=method, random_state=0).fit(X, y)
+    plain = ConformalRegressor(LinearRegression(), method=method, random_state=0).fit(X, y)
+    assert np.array_equal(model.predict_interval(X[:3]), plain.predict_interval(X[:3]))
+    with pytest.raises(DataError, match="a prediction that is no number, of row 1"):
+        model.predict_interval(np.stack([X[0], X[0] + 10]))
+    flowers, kinds = IRIS
+    for score_kind in ("threshold", "adaptive"):
+        sets = ConformalClassifier(
+            LostProbabilities(), method=method, score_kind=score_kind, calibration_size=0.4, random_state=0
+        ).fit(flowers, kinds)
+        with pytest.raises(DataError, match="a prediction that is no number, of row 1"):
+            sets.predict_set(np.stack([flowers[0], flowers[0] + 100]))
+        with pytest.raises(DataError, match="predictions that are no numbers, of row"):
+            sets.fit(flowers + 100, kinds)
+
+
+def test_more_bad_input_is_answered_in_words():
+    X, y = IRIS
+    for model, target, groups, words in (
+        (ConformalRegressor(GaussianNB()), y, None, "which is a classifier"),
+        (ConformalRegressor(LinearRegression), y, None, "an estimator with predict"),
+        (ConformalRegressor(LinearRegression(), method="cv+", coverage=0.5), y, None, "a coverage above 0.5"),
+        (ConformalRegressor(LinearRegression()), y, np.array([None, "a"], object)[y % 2], "row 0 without a group"),
+        (ConformalRegressor(LinearRegression()), y, np.where(y, y, np.nan), "row 0 without a group"),
+        (ConformalClassifier(GaussianNB()), np.array([None, "a", "b"], object)[y], None, "several types"),
+        (ConformalClassifier(GaussianNB()), np.where(y, y, np.nan), None, "missing labels"),
+        (ConformalClassifier(GaussianNB()), 0 * y, None, "one class"),
+        (ConformalRegressor(LinearRegression(), method="jackknife+"), y[:8], None, r"Give more rows, or ask for"),
+    ):
+        with pytest.raises(DataError, match=words):
+            model.fit(X[: len(target)], target, groups)
+
+
+@pytest.mark.parametrize("form", [sparse.coo_matrix, pa.table, pd.DataFrame, np.ndarray.tolist])
+def test_tables_of_any_form_are_split(form):
+    X, y = IRIS
+    table = form({f"x{j}": X[:, j] for j in range(4)}) if form is pa.table else form(X)
+    model = ConformalRegressor(certifit.Ridge(), method="cv+", n_splits=3, random_state=0).fit(table, y[:, None])
+    np.testing.assert_allclose(
+        model.predict_interval(table), clone(model).fit(X, y).predict_interval(X), rtol=1e-9, atol=1e-9
+    )
+    assert audit(model, table, y).holds
+
+
+def test_a_generator_among_the_settings_is_made_a_seed():
+    model = ConformalRegressor(RandomForestRegressor(3, random_state=np.random.RandomState(0)), random_state=0)
+    assert audit(model.fit(*DIABETES), *DIABETES).holds
+
+
+def test_every_fold_is_fitted_again():
+    """One copy has seen its rows, and the scores are those of that copy: both hold together, but not with a fit."""
+    X, y = DIABETES
+    model = ConformalRegressor(LinearRegression(), method="cv+", n_splits=5, random_state=0).fit(X, y)
+    wrong, rows = copy.deepcopy(model), model.calibration_rows_[model.calibration_folds_ == 3]
+    wrong.estimators_[3] = LinearRegression().fit(X, y)
+    wrong.scores_[model.calibration_folds_ == 3] = np.abs(y[rows] - wrong.estimators_[3].predict(X[rows]))
+    assert not audit(wrong, X, y).holds
+    assert audit(model, X, y).facts["copies fitted again"] == "5 of 5"
+    grouped = ConformalRegressor(LinearRegression(), random_state=0).fit(X, y, np.arange(len(y)) % 2)
+    assert "as stored" in audit(grouped, X, y).facts["groups"]
+    grouped.calibration_strata_ = 1 - grouped.calibration_strata_
+    assert not audit(grouped, X, y).holds
+
+
+def test_folds_of_unequal_size_have_a_bound_of_their_own():
+    """1 - 2 (K + n - k) / (n + K): twice the weighted mean of p-values of K folds, whose votes n - k fall short."""
+    scores = {None: np.arange(43.0)}  # 43 rows in 5 folds; k = ⌈44 · .9⌉ = 40
+    claim = certify_conformal(ConformalClaim(0.9, scores, {}, n_folds=5)).claim
+    assert f"at least {100 * (1 - 2 * 8 / 48):.4g} %" in claim
+    equal = certify_conformal(ConformalClaim(0.9, {None: np.arange(40.0)}, {}, n_folds=5)).claim
+    assert f"at least {100 * (0.8 - (1 - 5 / 40) / 6):.4g} %" in equal
+
+
+def test_a_fitted_estimator_is_taken_on_trust_and_said_so():
+    X, y = DIABETES
+    model = ConformalRegressor(LinearRegression().fit(X[:200], y[:200]), method="prefit").fit(X[200:], y[200:])
+    for certificate in (model.certificate_, audit(model, X[200:], y[200:])):
+        assert "came fitted" in certificate.facts["assumed"]
+        assert certificate.holds
+
+
+def test_many_new_rows_are_answered_in_parts():
+    X, y = DIABETES[0][:60], DIABETES[1][:60]
+    model = ConformalRegressor(LinearRegression(), method="jackknife+").fit(X, y)
+    whole = model.predict_interval(DIABETES[0])
+    model._tuning = ConformalTuning(votes_at_once=700)
+    assert np.array_equal(model.predict_interval(DIABETES[0]), whole)
+
+
+class Constant(RegressorMixin, BaseEstimator):
+    """Answers 0."""
+
+    def fit(self, X, y):
+        self.level_ = 0.0
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_ties_cover_more_and_tiny_sets_cover_exactly():
+    """9 calibration rows: a new row is beyond the largest of 9 scores with a chance of 1/10, and less with ties."""
+    rng, missed, tied = np.random.default_rng(0), 0, 0
+    model = Constant().fit(None, None)
+    for _ in range(400):
+        y = rng.normal(size=19)
+        for target in (y, np.round(y)):
+            fitted = ConformalRegressor(model, method="prefit").fit(np.zeros((9, 1)), target[:9])
+            ends = fitted.predict_interval(np.zeros((10, 1)))
+            out = np.count_nonzero((target[9:] < ends[:, 0]) | (target[9:] > ends[:, 1]))
+            missed, tied = (missed + out, tied) if target is y else (missed, tied + out)
+    # The share that one calibration misses is Beta(1, 9), of variance .0082; ten tested rows add theirs.
+    assert abs(missed / 4000 - 0.1) < 3 * np.sqrt((0.0082 + 0.09 / 10) / 400)
+    assert tied / 4000 < 0.06

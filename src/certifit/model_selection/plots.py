@@ -24,7 +24,8 @@ def plot_intervals(found: Any, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(claims)), [shorten(claim.metric) for claim in claims])
     plain(*ax.get_yticklabels())
     ax.set_ylim(len(claims) - 0.5, -0.5)
-    ax.set_xlabel(f"score, interval of {100 * claims[0].confidence:g} %" if claims else "score")
+    what = getattr(found, "what", "score")
+    ax.set_xlabel(f"{what}, interval of {100 * claims[0].confidence:g} %" if claims else what)
     tidy(ax)
     return ax
 
@@ -71,6 +72,60 @@ def plot_settings(found: Any, ax: Axes | None = None) -> Axes:
     ax.axhspan(found.claim.low, found.claim.high, color=BLUE, alpha=0.15, linewidth=0)
     ax.axhline(found.claim.corrected, color=BLUE, linestyle=":")
     label_axes(ax, "setting", found.claim.metric)
+    tidy(ax)
+    return ax
+
+
+def plot_classes(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw precision and recall of classes with their intervals."""
+    names = found.columns["class"]
+    ax = new_axes(ax, 6.0, 0.8 + 0.6 * len(names))
+    for name, colour, shift in (("precision", BLUE, -0.15), ("recall", RED, 0.15)):
+        share, low, high = (np.asarray(found.columns[f"{name}{end}"]) for end in ("", " from", " to"))
+        places = np.arange(len(names)) + shift
+        ax.hlines(places, low, high, color=colour, linewidth=3, alpha=0.5)
+        ax.plot(share, places, "o", color=colour, label=name)
+    ax.set_yticks(range(len(names)), [shorten(name) for name in names])
+    plain(*ax.get_yticklabels())
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    label_axes(ax, "share", "class")
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    tidy(ax)
+    return ax
+
+
+def plot_confusion(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw which share of each true class has which answer, with the ends of its interval below it."""
+    names = list(dict.fromkeys(found.columns["true class"]))
+    k = len(names)
+    share, low, high = (np.reshape(found.columns[name], (k, k)) for name in ("share", "from", "to"))
+    ax = new_axes(ax, 1.5 + 0.9 * k, 1.2 + 0.7 * k)
+    ax.imshow(np.nan_to_num(share), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for i in range(k):
+        for j in range(k):
+            words = f"{share[i, j]:.2f}\n{low[i, j]:.2f}–{high[i, j]:.2f}"
+            ax.text(
+                j, i, words, ha="center", va="center", fontsize=8, color="white" if share[i, j] > 0.5 else "black"
+            )
+    ax.set_xticks(range(k), [shorten(name) for name in names])
+    ax.set_yticks(range(k), [shorten(name) for name in names])
+    plain(*ax.get_xticklabels(), *ax.get_yticklabels())
+    label_axes(ax, "answer", "true class")
+    return ax
+
+
+def plot_thresholds(found: Any, ax: Axes | None = None) -> Axes:
+    """Draw precision, recall and specificity over the threshold, each in its interval."""
+    ax = new_axes(ax, 6.0, 4.0)
+    at = np.asarray(found.columns["threshold"])
+    for name, colour in zip(("precision", "recall", "specificity"), COLOURS, strict=False):
+        share, low, high = (np.asarray(found.columns[f"{name}{end}"]) for end in ("", " from", " to"))
+        ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(at, share, "o-", color=colour, markersize=3, label=name)
+    ax.set_ylim(0, 1.02)
+    label_axes(ax, "threshold", "share")
+    ax.legend(frameon=False)
+    plain(ax.set_title(shorten(found.title, 48)))
     tidy(ax)
     return ax
 
@@ -135,7 +190,7 @@ def plot_error_parts(found: Any, ax: Axes | None = None) -> Axes:
     ax.set_yticks([0], [shorten(found.model)])
     plain(*ax.get_yticklabels())
     ax.set_xlabel("error")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     tidy(ax)
     return ax
 

@@ -32,6 +32,7 @@ class ConformalClaim:
     scores: Mapping[Any, Array]  # of calibration rows, by group; one group where there are none
     radius: Mapping[Any, float]  # by group; empty where every row has its own (folds)
     n_folds: int = 0  # 0 for a split
+    came_fitted: bool = False  # the estimator, so that nothing says which rows it has seen
 
 
 def certify_conformal(claim: ConformalClaim, confidence: float = 0.95) -> Certificate:
@@ -51,7 +52,10 @@ def certify_conformal(claim: ConformalClaim, confidence: float = 0.95) -> Certif
         facts[f"coverage{of} on average"] = f"{k / (n + 1):.4f}, and more where scores tie"
         least = float(beta.ppf(1 - confidence, k, n + 1 - k)) if k <= n else 1.0
         facts[f"this model{of}, with {100 * confidence:g} % confidence"] = f"at least {100 * least:.1f} % of new rows"
-    facts["assumed"] = "calibration rows and new rows are exchangeable: drawn alike, in any order"
+    words = "calibration rows and new rows are exchangeable: drawn alike, in any order"
+    if claim.came_fitted:
+        words += "; the estimator came fitted, and not to these rows, which nothing can prove"
+    facts["assumed"] = words
     promised = proved_coverage(claim)
     words = f"a new row is covered with a chance of at least {100 * promised:.4g} %"
     if set(claim.scores) != {None}:
@@ -83,26 +87,46 @@ def rows_needed(coverage: float) -> int:
 
 
 def proved_coverage(claim: ConformalClaim) -> float:
-    """Return the chance that is proved for a new row."""
+    """Return the chance that is proved for a new row.
+
+    A missed row has at most n - rank votes for it. Folds k of m rows each give it a p-value (votes + 1) / (m + 1),
+    and twice a weighted mean of p-values is one: that is the first bound. The second is of folds that are all alike,
+    and of single rows.
+
+    >>> scores = {None: np.arange(100.0)}
+    >>> round(proved_coverage(ConformalClaim(0.9, scores, {}, n_folds=10)), 4)
+    0.7182
+    >>> round(proved_coverage(ConformalClaim(0.9, scores, {}, n_folds=100)), 4)
+    0.8
+    """
     if not claim.n_folds:
         return claim.coverage
     n, k = sum(map(len, claim.scores.values())), claim.n_folds
-    loss = min(2 * (1 - 1 / k) / (n / k + 1), (1 - k / n) / (k + 1))
-    return max(0.0, 1 - 2 * (1 - claim.coverage) - loss)
+    proved = 1 - 2 * (k + n - smallest_rank(n, claim.coverage)) / (n + k)
+    if n % k == 0:
+        proved = max(proved, 1 - 2 * (1 - claim.coverage) - (1 - k / n) / (k + 1))
+    return max(0.0, proved)
 
 
 # Fitted models ----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ConformalAuditTuning:
+    """How much is fitted again."""
+
+    most_copies: int = 10  # of those that left out a fold; of single rows some are, spread over all
+
+
 def audit_conformal(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float) -> Certificate:
-    """Prove a conformal model's coverage from the data: its scores and one of its fits are made anew."""
+    """Prove a conformal model's coverage from the data: its scores and its fits are made anew."""
     if sample_weight is not None:
         raise DataError(got="sample_weight", wanted="none: rows of a conformal model count alike")
     target = np.asarray(y)
-    rows = np.asarray(model.calibration_rows_)
+    target = target.ravel() if target.shape == (len(target), 1) else target
+    rows, fold = np.asarray(model.calibration_rows_), np.asarray(model.calibration_folds_)
     if rows.min() < 0 or rows.max() >= len(target) or len(np.unique(rows)) != len(rows):
         raise DataError(got="calibration rows beyond the table, or twice", wanted="the data it was fitted on")
-    fold = np.asarray(model.calibration_folds_)
     scores = np.full(len(rows), np.nan)
     for k, fitted in enumerate(model.estimators_):
         here = fold == k
@@ -111,53 +135,85 @@ def audit_conformal(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float)
     off = float(np.abs(scores - told).max()) if told.shape == scores.shape else math.inf
     size = max(1.0, float(np.abs(scores).max()))
     groups = np.asarray(model.calibration_groups_) if model.calibration_groups_ is not None else None
-    if getattr(model, "conditional", None) == "class":
-        groups = target[rows]
-    claim = ConformalClaim(model.coverage, by_group(scores, groups), dict(model.radius_), model.n_folds_)
+    strata = target[rows] if getattr(model, "conditional", None) == "class" else groups
+    by = by_group(scores, strata)
+    claim = ConformalClaim(model.coverage, by, dict(model.radius_), model.n_folds_, model.method == "prefit")
     found = certify_conformal(claim)
     folds = len(model.estimators_) if model.method in ("cv+", "jackknife+") else 0
+    sizes = np.bincount(fold, minlength=max(1, len(model.estimators_)))
+    other = 0 if _are_alike(strata, model.calibration_strata_) else 1
+    refits, numbers = _refit(model, X, target, rows, fold)
     checks = [
         Check("calibration scores off by", off, 1e-9 * size),
         Check("folds off by", float(abs(folds - model.n_folds_)), 0.0),
-        *_refit(model, X, target, rows, fold),
+        Check("rows by which folds differ", float(np.ptp(sizes)), 1.0),
+        Check("groups that are not those of the radii", float(other), 0.0),
+        *refits,
     ]
-    return Certificate("statistical", found.claim, checks=(*checks, *found.checks), facts=found.facts)
+    facts: dict[str, float | str] = {**found.facts, "copies fitted again": f"{numbers} of {len(model.estimators_)}"}
+    if groups is not None:
+        facts["groups"] = "as stored with the model: the table does not tell them"
+    return Certificate("statistical", found.claim, checks=(*checks, *found.checks), facts=facts)
 
 
-def _refit(model: Any, X: Any, y: Array, rows: Array, fold: Array) -> Sequence[Check]:
-    """Fit again what a fit can be asked for: the first copy without its rows, and the model that predicts."""
-    held_out = rows[fold == 0]
-    X_held = _take(X, held_out)
-    first, everything = model.estimators_[0], np.arange(len(y))
-    again = first
-    if model.method != "prefit":
-        train = np.setdiff1d(everything, held_out)
-        again = copy.deepcopy(first).fit(_take(X, train), y[train])
-    predicting = copy.deepcopy(model.estimator_).fit(X, y) if model.n_folds_ else first
-    pairs = {"first copy": (first, again), "model that predicts": (model.estimator_, predicting)}
-    checks = []
-    for name, pair in pairs.items():
-        a, b = (_answers(model, fitted, X_held) for fitted in pair)
-        off = float(np.abs(a - b).max()) / max(1.0, float(np.abs(b).max()))
-        checks.append(Check(f"answers of the {name}, fitted again, off by", off, 1e-6))
-    return checks
+def _are_alike(strata: Array | None, told: Any) -> bool:
+    if strata is None or told is None:
+        return strata is None and told is None
+    return bool(np.array_equal(strata, np.asarray(told)))
 
 
-def _answers(model: Any, fitted: Any, X: Any) -> Array:
-    method = "predict_proba" if hasattr(model, "classes_") else "predict"
-    return np.asarray(getattr(fitted, method)(X), dtype=np.float64)
+def _refit(
+    model: Any, X: Any, y: Array, rows: Array, fold: Array, tuning: ConformalAuditTuning = ConformalAuditTuning()
+) -> tuple[Sequence[Check], int]:
+    """Fit copies again without their rows, and the model that predicts; return how far off, and how many copies."""
+    copies, everything = model.estimators_, np.arange(len(y))
+    asked = np.unique(np.linspace(0, len(copies) - 1, min(len(copies), tuning.most_copies)).astype(int))
+    asked, worst = asked[:0] if model.method == "prefit" else asked, 0.0
+    for k in asked.tolist():
+        train = np.setdiff1d(everything, rows[fold == k])
+        again = copy.deepcopy(copies[k]).fit(_take(X, train), y[train])
+        worst = max(worst, _distance(model, (copies[k], again), _take(X, rows[fold == k])))
+    predicting = copy.deepcopy(model.estimator_).fit(X, y) if model.n_folds_ else copies[0]
+    apart = _distance(model, (model.estimator_, predicting), _take(X, rows[fold == 0]))
+    return (
+        Check("answers of copies, fitted again, off by", worst, 1e-6),
+        Check("answers of the model that predicts, fitted again, off by", apart, 1e-6),
+    ), len(asked)
+
+
+def _distance(model: Any, pair: tuple[Any, Any], X: Any) -> float:
+    """Return how far the answers of two fitted models are apart, in the size of the second's."""
+    a, b = (answers_of(model, fitted, X) for fitted in pair)
+    return float(np.abs(a - b).max()) / max(1.0, float(np.abs(b).max()))
+
+
+def answers_of(model: Any, fitted: Any, X: Any) -> Array:
+    """Return what a fitted copy answers: a number for each row (m,), or a probability for each class (m, k)."""
+    if hasattr(model, "classes_"):
+        said, wanted = np.asarray(fitted.predict_proba(X), dtype=np.float64), "a probability for each row and class"
+        fits = said.ndim == 2 and said.shape[1] == len(model.classes_)
+    else:
+        said, wanted = np.asarray(fitted.predict(X), dtype=np.float64), "one number for each row"
+        said = said.ravel() if said.ndim == 2 and said.shape[1] == 1 else said
+        fits = said.ndim == 1
+    if not fits:
+        raise DataError(got=f"answers of shape {said.shape} of a {type(fitted).__name__}", wanted=wanted)
+    return said
 
 
 def plain_scores(model: Any, fitted: Any, X: Any, y: Array) -> Array:
     """Return how wrong a fitted model is about each row (m,): a distance, or what the likelier classes take."""
-    said = _answers(model, fitted, X)
+    said = answers_of(model, fitted, X)
     if not hasattr(model, "classes_"):
         return np.abs(y - said)
-    at = np.array([list(model.classes_).index(label) for label in y.tolist()], dtype=np.intp)
+    number = {label: j for j, label in enumerate(np.asarray(model.classes_).tolist())}
+    at = np.array([number[label] for label in y.tolist()], dtype=np.intp)
     own = said[np.arange(len(y)), at]
     if model.score_kind == "threshold":
         return 1 - own
-    return np.where(said >= own[:, None], said, 0.0).sum(axis=1)
+    # Nothing is as likely as what is no number, and nothing would be added up.
+    taken = np.where(said >= own[:, None], said, 0.0).sum(axis=1)
+    return np.where(np.isfinite(said).all(axis=1), taken, np.nan)
 
 
 def by_group(scores: Array, groups: Array | None) -> dict[Any, Array]:
@@ -170,4 +226,8 @@ def by_group(scores: Array, groups: Array | None) -> dict[Any, Array]:
 def _take(X: Any, rows: Array) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if hasattr(X, "column_names"):  # Arrow's own
+        return X.take(rows)
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
     return [X[i] for i in rows] if isinstance(X, list | tuple) else X[rows]

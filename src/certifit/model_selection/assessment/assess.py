@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
@@ -21,6 +20,7 @@ from certifit.model_selection.assessment.held_out import (
     UnseenAnswers,
     take_rows,
     weight_name,
+    with_rows,
 )
 from certifit.model_selection.assessment.intervals import (
     betting_claim,
@@ -50,6 +50,7 @@ from certifit.model_selection.assessment.resampled_errors import (
 )
 from certifit.model_selection.assessment.result import Assessment
 from certifit.model_selection.assessment.streamed import hold_out_streamed, is_streamed
+from certifit.model_selection.assessment.targets import check_kind
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
 
@@ -182,7 +183,7 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
     target = target.ravel() if target.shape == (n, 1) else target
     if target.shape != (n,) or n < 4:
         raise DataError(got=f"y of shape {target.shape} for {n} rows", wanted="one target a row, and at least 4 rows")
-    _check_kind(target, is_classifier(estimator))
+    check_kind(target, is_classifier(estimator))
     if target.dtype.kind == "f" and not np.isfinite(target).all():
         raise DataError(
             got="missing or infinite targets", wanted="a target for every row", fix="Leave these rows out."
@@ -195,33 +196,12 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
         groups = np.asarray(groups)
         if groups.shape != (n,):
             raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
-    table: Any = X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
-    if sparse.issparse(table) and table.format not in ("csr", "csc"):  # of others no rows can be taken
-        table = table.tocsr()
+    table = with_rows(X)
     weights = _check_weights(estimator, options.pop("sample_weight", None), n)
     if reconstructs and weights is not None:
         raise DataError(got="sample_weight without a target", wanted="rows that count alike")
     n_jobs = options.pop("n_jobs", None)
     return AssessedProblem(estimator, table, target, classes, groups, n_jobs, weights, reconstructs)
-
-
-def _check_kind(target: Array, classes: bool) -> None:
-    """Refuse labels that cannot be sorted, such as words and None, and words for a regressor."""
-    if classes and target.dtype.kind == "O":
-        kinds = sorted({type(value).__name__ for value in target.tolist()})
-        if "NoneType" in kinds or (len(kinds) > 1 and "str" in kinds):
-            raise DataError(
-                got=f"targets of several types: {', '.join(kinds)}", wanted="labels of one type, none missing",
-                fix="Leave rows without a label out, or make all labels words.",
-            )  # fmt: skip
-    if not classes and target.dtype.kind in "OUS":
-        try:
-            target.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                got=f"targets that are no numbers ({error})", wanted="numbers, for a regressor",
-                fix="A classifier takes words.",
-            ) from error  # fmt: skip
 
 
 def _different(target: Array, most: int = 1000) -> Array:
@@ -333,7 +313,7 @@ def _resampled(
             )
     if plan.method == "subsampling":
         words += "; of models fitted to fewer rows than all, so rather too low a score where more rows help"
-    claim = corrected_claim(name, scores, confidence, plan.ratio, _span(problem, metric))
+    claim = corrected_claim(name, scores, confidence, plan.ratio, score_span(problem, metric))
     return replace(claim, assumption=claim.assumption + words)
 
 
@@ -348,7 +328,8 @@ def _squared_rows(problem: AssessedProblem, metric: Any, held_out: Sequence[Unse
     return SquaredRows.of(problem.y[rows], said, None if problem.weights is None else problem.weights[rows])
 
 
-def _span(problem: AssessedProblem, metric: Any) -> tuple[float, float]:
+def score_span(problem: AssessedProblem, metric: Any) -> tuple[float, float]:
+    """Return the least and the largest that a metric can be of this problem."""
     if not isinstance(metric, str) or metric not in ROW_METRICS:
         return scorer_span(metric) if isinstance(metric, str) else (-np.inf, np.inf)
     return ROW_METRICS[metric].span(0 if problem.classes is None else len(problem.classes))
@@ -369,12 +350,23 @@ def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Seq
             scores[i] = _score_whole(problem, name, metric, found, f"split {i + 1} of {len(held_out)}")
     if not np.isfinite(scores).all():
         at = int(np.flatnonzero(~np.isfinite(scores))[0])
+        size, lost = len(held_out[at].test), _lost_answers(held_out[at])
+        why = f"{lost} of whose rows have predictions that are no numbers" if lost else f"a test of {size} rows"
         raise DataError(
-            got=f"{name}={scores[at]} on split {at + 1} of {len(held_out)}, a test of {len(held_out[at].test)} rows",
+            got=f"{name}={scores[at]} on split {at + 1} of {len(held_out)}, {why}",
             wanted="a finite score of every split",
-            fix="Larger test sets, or a metric that is defined for the rows of any split.",
+            fix="An estimator that answers every row, or a pipeline that fills in what is missing."
+            if lost
+            else "Larger test sets, or a metric that is defined for the rows of any split.",
         )
     return scores
+
+
+def _lost_answers(found: UnseenAnswers) -> int:
+    """Return how many tested rows have a prediction, of whatever method, that is no number."""
+    numbers = [values for values in found.answers.values() if values.dtype.kind == "f"]
+    lost = [~np.isfinite(values.reshape(len(values), -1)).all(axis=1) for values in numbers]
+    return int(np.count_nonzero(np.any(lost, axis=0))) if lost else 0
 
 
 def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: UnseenAnswers, where: str) -> float:
@@ -412,7 +404,7 @@ def _single_test(
         return _percentiles(problem, name, metric, found, confidence)
     rows = score_rows(of_rows, problem, found)
     split_scores(problem, name, metric, [found])
-    span = _span(problem, metric)
+    span = score_span(problem, metric)
     if problem.weights is not None:
         words = "tested rows are independent draws and many: their weighted mean is about normal (linearised)"
         weighed = problem.weighed(rows, found.test)
@@ -461,7 +453,7 @@ def _out_of_bag_claim(
     few = isinstance(members, int) and members < AssessTuning.many_members
     if few:
         words += f"; may cover less often than it says: {members} members are few"
-    claim = normal_claim(name, rows, confidence, words, inflation, span=_span(problem, metric))
+    claim = normal_claim(name, rows, confidence, words, inflation, span=score_span(problem, metric))
     return replace(claim, covers="perhaps less" if few or has_no_width(claim) else "at least")
 
 

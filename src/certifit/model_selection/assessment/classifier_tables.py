@@ -16,6 +16,7 @@ import numpy as np
 
 from certifit.core import Setting
 from certifit.exceptions import DataError
+from certifit.model_selection.assessment.bootstrap_bands import precision_percentiles, roc_percentiles
 from certifit.model_selection.assessment.intervals import clopper_pearson
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
@@ -36,6 +37,11 @@ class TestedScores:
     confidence: float
     worth: float  # independent rows that a row counts for
 
+    @property
+    def tails(self) -> tuple[float, float]:
+        """Return the percentiles that an interval lies between."""
+        return (1 - self.confidence) / 2, (1 + self.confidence) / 2
+
     def interval(self, right: Any, n: Any, level: float | None = None) -> tuple[Array, Array]:
         """Return an interval for a share, from counts."""
         counts = np.asarray(right) * self.worth, np.asarray(n) * self.worth
@@ -55,7 +61,7 @@ class TestedScores:
                 raise DataError(
                     got=f"{len(self.classes)} classes and no positive one",
                     wanted="the class that is to be told from all others",
-                    fix=f"positive={self.classes[-1]!r}, say.",
+                    fix=f"positive={self.classes[-1:].tolist()[0]!r}, say.",
                 )
             return self.classes[1]
         if wanted not in self.classes:
@@ -77,7 +83,25 @@ class TestedScores:
         )
 
 
-def class_table(found: TestedScores) -> ResultTable:
+@dataclass(frozen=True, repr=False)
+class ClassifierTable(ResultTable):
+    """A table of what a classifier answers, with its picture: a function of `model_selection.plots`."""
+
+    picture: str = ""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the shares with their intervals; returns the axes.
+
+        Parameters
+        ----------
+        ax : axes of matplotlib's to draw on, or None for new ones
+        """
+        from certifit.model_selection import plots
+
+        return getattr(plots, self.picture)(self, ax)
+
+
+def class_table(found: TestedScores) -> ClassifierTable:
     """Return precision and recall of every class."""
     said = found.answers["predict"]
     rows = np.array([np.count_nonzero(found.y == kind) for kind in found.classes])
@@ -91,10 +115,10 @@ def class_table(found: TestedScores) -> ResultTable:
         columns[f"{name} from"] = np.where(some, low, 0.0).tolist()
         columns[f"{name} to"] = np.where(some, high, 1.0).tolist()
     columns["F1"] = _share(2 * right, rows + named).tolist()
-    return ResultTable("Classes", columns, (found.note,))
+    return ClassifierTable("Classes", columns, (found.note,), "plot_classes")
 
 
-def confusion_table(found: TestedScores) -> ResultTable:
+def confusion_table(found: TestedScores) -> ClassifierTable:
     """Return a line for every pair of a true class and an answer that was met."""
     said = found.answers["predict"]
     columns: dict[str, list[Any]] = {name: [] for name in ("true class", "answer", "rows", "share", "from", "to")}
@@ -106,10 +130,10 @@ def confusion_table(found: TestedScores) -> ResultTable:
             line = (str(kind), str(answer), count, count / of if of else np.nan, float(low), float(high))
             for name, value in zip(columns, line, strict=True):
                 columns[name].append(value)
-    return ResultTable("Confusion: shares of each true class", columns, (found.note,))
+    return ClassifierTable("Confusion: shares of each true class", columns, (found.note,), "plot_confusion")
 
 
-def threshold_table(found: TestedScores, positive: Any, at: Any) -> ResultTable:
+def threshold_table(found: TestedScores, positive: Any, at: Any) -> ClassifierTable:
     """Return a line for each threshold: rows above it are called positive."""
     positive = found.positive(positive)
     scores, is_positive = found.scores(positive), found.y == positive
@@ -130,7 +154,7 @@ def threshold_table(found: TestedScores, positive: Any, at: Any) -> ResultTable:
         columns[f"{name} from"] = np.where(of > 0, low, 0.0).tolist()
         columns[f"{name} to"] = np.where(of > 0, high, 1.0).tolist()
     columns["F1"] = _share(2 * right, named + positives).tolist()
-    return ResultTable(f"Thresholds for {positive}", columns, (found.note,))
+    return ClassifierTable(f"Thresholds for {positive}", columns, (found.note,), "plot_thresholds")
 
 
 def _share(part: Array, whole: Array) -> Array:
@@ -143,7 +167,7 @@ def _share(part: Array, whole: Array) -> Array:
 
 @dataclass(frozen=True, repr=False)
 class CurveBand(TabledResult):
-    """A curve, and a band that holds the true one everywhere with the confidence that was asked for."""
+    """A curve, and a band that holds the true one with the confidence that was asked for, as its notes say where."""
 
     picture = "plot_band"
 
@@ -194,10 +218,23 @@ def _reach(n: float, chance: float) -> float:
     return float(np.sqrt(np.log(2 / chance) / (2 * n)))
 
 
-def roc_band(found: TestedScores, positive: Any) -> CurveBand:
+BANDS = Setting(choices=("DKW", "bootstrap"))
+_POINTWISE = (
+    "at each point for itself, the true curve is in the band with confidence {:g} %: percentiles of the bootstrap"
+)
+
+
+def roc_band(found: TestedScores, positive: Any, band: str = "DKW") -> CurveBand:
     """Return the curve of true positives over false positives with its band."""
+    BANDS.check("band", band)
     positive = found.positive(positive)
     at, hits, alarms, n_positive, n_negative = _rates(found, positive)
+    names = f"ROC for {positive}", ("false positives", "true positives")
+    if band == "bootstrap":
+        scores, is_positive = found.scores(positive), found.y == positive
+        parts = scores[is_positive], scores[~is_positive]
+        ends = _around(hits, roc_percentiles(parts, alarms, found.tails, found.worth))
+        return CurveBand(*names, alarms, hits, *ends, at, (_POINTWISE.format(100 * found.confidence),))
     chance = (1 - found.confidence) / 2
     up, right = _reach(n_positive * found.worth, chance), _reach(n_negative * found.worth, chance)
     # The true curve passes within `right` and `up` of each point: at x it lies between points that are so far away.
@@ -206,27 +243,35 @@ def roc_band(found: TestedScores, positive: Any) -> CurveBand:
     low = np.where(alarms - right > 0, np.clip(hits[np.maximum(before - 1, 0)] - up, 0, 1), 0.0)
     high = np.where(alarms + right < 1, np.clip(hits[np.minimum(after + 1, len(hits) - 1)] + up, 0, 1), 1.0)
     notes = (f"the true curve is in the band everywhere with confidence {100 * found.confidence:g} %", found.note)
-    return CurveBand(
-        f"ROC for {positive}", ("false positives", "true positives"), alarms, hits, low, high, at, notes
-    )  # fmt: skip
+    return CurveBand(*names, alarms, hits, low, high, at, notes)
 
 
-def precision_recall_band(found: TestedScores, positive: Any) -> CurveBand:
+def _around(y: Array, ends: Array) -> tuple[Array, Array]:
+    """Return ends (2, p) that hold the curve of the tested rows themselves."""
+    return np.minimum(ends[0], y), np.maximum(ends[1], y)
+
+
+def precision_recall_band(found: TestedScores, positive: Any, band: str = "DKW") -> CurveBand:
     """Return precision over recall; each precision's range follows from the ranges of both rates and of the share."""
+    BANDS.check("band", band)
     positive = found.positive(positive)
     at, hits, alarms, n_positive, n_negative = _rates(found, positive)
     chance = (1 - found.confidence) / 3
     share = n_positive / (n_positive + n_negative)
     least, most = found.interval(n_positive, n_positive + n_negative, 1 - chance)
     up, right = _reach(n_positive * found.worth, chance), _reach(n_negative * found.worth, chance)
+    names, keep = (f"Precision and recall for {positive}", ("recall", "precision")), hits > 0
+    if band == "bootstrap":
+        x, y, at = hits[keep], _precision(share, hits, alarms)[keep], at[keep]
+        ends = precision_percentiles(found.scores(positive), found.y == positive, at, found.tails, found.worth)
+        return CurveBand(*names, x, y, *_around(y, ends), at, (_POINTWISE.format(100 * found.confidence),))
     low = _precision(float(least), np.clip(hits - up, 0, 1), np.clip(alarms + right, 0, 1))
     high = _precision(float(most), np.clip(hits + up, 0, 1), np.clip(alarms - right, 0, 1))
-    keep = hits > 0
     notes = (
         f"the precision at every threshold is in the band with confidence {100 * found.confidence:g} %", found.note
     )  # fmt: skip
     x, y, low, high, at = (values[keep] for values in (hits, _precision(share, hits, alarms), low, high, at))
-    return CurveBand(f"Precision and recall for {positive}", ("recall", "precision"), x, y, low, high, at, notes)
+    return CurveBand(*names, x, y, low, high, at, notes)
 
 
 def _precision(share: float, hits: Array, alarms: Array) -> Array:
@@ -236,18 +281,13 @@ def _precision(share: float, hits: Array, alarms: Array) -> Array:
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration(ResultTable):
+class Calibration(ClassifierTable):
     """Bins of probabilities with how often they came true, all intervals at once, and the calibration error."""
 
+    picture: str = "plot_calibration"
     error: float = field(default=np.nan)  # mean distance of probability and share over the bins
     error_low: float = field(default=np.nan)
     error_high: float = field(default=np.nan)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw shares over probabilities; returns the axes."""
-        from certifit.model_selection.plots import plot_calibration
-
-        return plot_calibration(self, ax)
 
 
 def calibration_table(found: TestedScores, positive: Any, n_bins: int) -> Calibration:
@@ -276,4 +316,6 @@ def calibration_table(found: TestedScores, positive: Any, n_bins: int) -> Calibr
         f"calibration error over these bins {error:.4g}, between {least:.4g} and {most:.4g}; all intervals hold at "
         f"once with confidence {100 * found.confidence:g} %"
     )
-    return Calibration(f"Calibration for {positive}", columns, (note,), error, least, most)
+    return Calibration(
+        f"Calibration for {positive}", columns, (note,), error=error, error_low=least, error_high=most
+    )  # fmt: skip

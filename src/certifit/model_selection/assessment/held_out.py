@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
@@ -164,6 +165,13 @@ def _align(values: Array, fitted: Any, classes: Array, method: str) -> Array:
     full = np.full((len(values), len(classes)), absent)
     full[:, np.searchsorted(classes, known)] = values
     return full
+
+
+def with_rows(X: Any) -> Any:
+    """Return a table as something of which rows can be taken: sparse ones of formats without rows change theirs."""
+    if sparse.issparse(X) and X.format not in ("csr", "csc"):
+        return X.tocsr()
+    return X if hasattr(X, "shape") or isinstance(X, list | tuple) else np.asarray(X)
 
 
 def take_rows(X: Any, rows: Array) -> Any:

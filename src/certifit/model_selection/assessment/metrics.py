@@ -112,7 +112,14 @@ class GivenNumbers(RegressorMixin, GivenAnswers):
 def score_answers(
     metric: Any, y: Array, answers: Answers, classes: Array | None, weights: Array | None = None
 ) -> float:
-    """Return the score of kept answers for rows with targets y (m,), by a scorer's name or a scorer."""
+    """Return the score of kept answers for rows with targets y (m,), by a scorer's name or a scorer.
+
+    Of two classes named by words, the later in the alphabet is the positive one, for scorers that ask for 1 too.
+    """
+    if isinstance(metric, str) and classes is not None and len(classes) == 2 and classes.dtype.kind in "OUS":
+        said = (np.asarray(answers["predict"]) == classes[1]).astype(np.intp)
+        y, answers = (y == classes[1]).astype(np.intp), {**answers, "predict": said}
+        classes = np.array([0, 1])
     kind = GivenNumbers if classes is None else GivenClasses
     scorer = get_scorer(metric) if isinstance(metric, str) else metric
     more = {} if weights is None else {"sample_weight": weights}

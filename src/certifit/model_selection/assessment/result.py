@@ -12,6 +12,7 @@ from certifit.core import Certificate
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.classifier_tables import (
     Calibration,
+    ClassifierTable,
     CurveBand,
     TestedScores,
     calibration_table,
@@ -61,27 +62,39 @@ class Assessment(TabledResult):
 
     # Classifiers ----------------------------------------------------------------------------------------------
 
-    def per_class(self) -> ResultTable:
+    def per_class(self) -> ClassifierTable:
         """Return precision and recall of every class with intervals, and F1."""
         return class_table(self._scores())
 
-    def confusion(self) -> ResultTable:
+    def confusion(self) -> ClassifierTable:
         """Return, for every true class, how its rows were classified, as shares with intervals."""
         return confusion_table(self._scores())
 
-    def roc(self, positive: Any = None) -> CurveBand:
-        """Return true positives against false positives, in a band that holds the whole true curve."""
-        return roc_band(self._scores(), positive)
+    def roc(self, positive: Any = None, band: str = "DKW") -> CurveBand:
+        """Return true positives against false positives, in a band.
 
-    def precision_recall(self, positive: Any = None) -> CurveBand:
-        """Return precision against recall, in a band that holds the whole true curve."""
-        return precision_recall_band(self._scores(), positive)
+        Parameters
+        ----------
+        positive : the class that is to be told from all others; of two, the larger
+        band : 'DKW' holds the whole true curve, for any number of rows; 'bootstrap' is narrower: it holds each point
+            for itself, where rows are many
+        """
+        return roc_band(self._scores(), positive, band)
+
+    def precision_recall(self, positive: Any = None, band: str = "DKW") -> CurveBand:
+        """Return precision against recall, in a band.
+
+        Parameters
+        ----------
+        positive, band : as for `roc`
+        """
+        return precision_recall_band(self._scores(), positive, band)
 
     def calibration(self, positive: Any = None, n_bins: int = 10) -> Calibration:
         """Return how often what was given a probability came true, bin by bin, and the calibration error."""
         return calibration_table(self._scores(), positive, n_bins)
 
-    def thresholds(self, positive: Any = None, at: Any = None) -> ResultTable:
+    def thresholds(self, positive: Any = None, at: Any = None) -> ClassifierTable:
         """Return precision, recall and more for several thresholds of the score, with intervals."""
         return threshold_table(self._scores(), positive, at)
 

@@ -41,6 +41,7 @@ class CoefficientReplicates(TabledResult):
     """Coefficients over replicates, with their errors and intervals; prints as a table."""
 
     picture = "plot_intervals"
+    what = "coefficient"
 
     model: str
     names: tuple[str, ...]  # of the coefficients

@@ -14,7 +14,7 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Certificate, Setting
 from certifit.core.progress import counted
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.assess import make_problem, split_scores
+from certifit.model_selection.assessment.assess import make_problem, score_span, split_scores
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.intervals import corrected_claim
@@ -211,7 +211,8 @@ def _curve(
     claims, fitted = [], []
     for value, ratio, (one, splits, answers) in zip(*axis[1:], held, strict=True):
         scores = split_scores(one, name, metric, answers)
-        claims.append(corrected_claim(f"{name} at {value}", scores, confidence, ratio))
+        span = score_span(problem, metric)
+        claims.append(corrected_claim(f"{name} at {value}", scores, confidence, ratio, span))
         # The rows that were fitted are scored on one split: it is the gap that matters.
         train = splits[0][0]
         again = UnseenAnswers(train, len(train), one.answers_of(one.fit(train), train))

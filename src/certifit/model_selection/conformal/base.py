@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.model_selection.conformal import (
     ConformalClaim,
+    answers_of,
     by_group,
     certify_conformal,
     plain_scores,
@@ -22,11 +24,18 @@ from certifit.checkers.model_selection.splits import Split
 from certifit.core import Certificate, Setting
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.held_out import take_rows
+from certifit.model_selection.assessment.held_out import take_rows, with_rows
 from certifit.model_selection.assessment.intervals import clopper_pearson
 from certifit.model_selection.conformal.summary import CalibrationSummary
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
+
+
+@dataclass(frozen=True)
+class ConformalTuning:
+    """How much is answered at once."""
+
+    votes_at_once: int = 4_000_000  # of calibration rows for new rows
 
 
 class ConformalModel(MetaEstimatorMixin, BaseEstimator):
@@ -38,6 +47,8 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         "calibration_size": Setting(float, above=0, below=1),
         "n_splits": Setting(int, least=2),
     }
+
+    _tuning: ClassVar[ConformalTuning] = ConformalTuning()
 
     estimator: Any
     method: str
@@ -72,17 +83,16 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             setting.check(name, getattr(self, name))
         # A fit that fails leaves no certificate of an earlier one.
         self.__dict__.pop("certificate_", None)
-        n = count_rows(X)
-        target = np.asarray(y)
-        members = None if groups is None else np.asarray(groups)
+        self._check_estimator()
+        X, n = with_rows(X), count_rows(X)
+        target, members = np.asarray(y), None if groups is None else np.asarray(groups)
+        target = target.ravel() if target.shape == (n, 1) else target
         for name, values in (("y", target), ("groups", members)):
             if values is not None and values.shape != (n,):
                 raise DataError(got=f"{name} of shape {values.shape}", wanted=f"one for each of the {n} rows")
-        if members is not None and self.method in ("cv+", "jackknife+"):
-            raise DataError(
-                got=f"groups with method={self.method!r}", wanted="method='split' or 'prefit' for groups of their own"
-            )
-        self._note_target(target)
+        if members is not None:
+            self._check_groups(members)
+        target = self._checked_target(target)
         splits = self._splits(n)
         self.estimators_ = self._fit_copies(X, target, splits)
         self.calibration_rows_ = np.concatenate([test for _, test in splits])
@@ -105,7 +115,34 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             self.estimator_ = self.estimators_[0]
         return self
 
-    def _note_target(self, y: Array) -> None:
+    def _check_estimator(self) -> None:
+        """Refuse what cannot be wrapped, and a coverage of which folds prove nothing."""
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "predict"):
+            raise DataError(
+                got=f"the estimator {self.estimator!r}", wanted="an estimator with predict",
+                fix="Pass an instance, such as ConformalRegressor(LinearRegression()).",
+            )  # fmt: skip
+        if self.method in ("cv+", "jackknife+") and self.coverage <= 0.5:
+            raise DataError(
+                got=f"coverage={self.coverage:g} with method={self.method!r}",
+                wanted="a coverage above 0.5: that of folds is proved up to twice the chance of a miss",
+                fix="method='split' proves any coverage.",
+            )  # fmt: skip
+
+    def _check_groups(self, groups: Array) -> None:
+        if self.method in ("cv+", "jackknife+"):
+            raise DataError(
+                got=f"groups with method={self.method!r}", wanted="method='split' or 'prefit' for groups of their own"
+            )
+        missing = [i for i, name in enumerate(groups.tolist()) if name is None or name != name]
+        if missing:
+            raise DataError(
+                got=f"row {missing[0]} without a group", wanted="the group of each row",
+                fix="Give such rows a group of their own.",
+            )  # fmt: skip
+
+    def _checked_target(self, y: Array) -> Array:
+        """Return the target (n,) as it is calibrated on."""
         raise NotImplementedError
 
     def _calibration_strata(self, y: Array) -> Array | None:
@@ -134,14 +171,27 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         if self.method == "prefit":
             check_is_fitted(self.estimator)
             return [self.estimator]
-        rng = check_random_state(self.random_state)
-        return [self._seeded(rng).fit(take_rows(X, train), y[train]) for train, _ in splits]
+        rng, found = check_random_state(self.random_state), []
+        for number, (train, _) in enumerate(splits):
+            copy = self._seeded(rng)
+            try:
+                found.append(copy.fit(take_rows(X, train), y[train]))
+            except Exception as error:
+                if number == 0:  # that of any fit, more likely than not
+                    raise
+                raise DataError(
+                    got=f"{type(copy).__name__} that fails on fold {number + 1} of {len(splits)} "
+                    f"({type(error).__name__}: {error})",
+                    wanted="an estimator that can be fitted without any of the folds",
+                ) from error
+        return found
 
     def _seeded(self, rng: np.random.RandomState) -> Any:
         """Return a copy whose chance is settled, so that it can be fitted again to the same."""
         copy = clone(self.estimator)
         names = [name for name in copy.get_params() if name.split("__")[-1] == "random_state"]
-        seeds = {name: int(rng.randint(2**31)) for name in names if copy.get_params()[name] is None}
+        # A generator would go on where the fit has left it.
+        seeds = {name: int(rng.randint(2**31)) for name in names if not _is_whole(copy.get_params()[name])}
         return copy.set_params(**seeds)
 
     def _calibrate(self, y: Array) -> None:
@@ -149,23 +199,29 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self.calibration_strata_ = self._calibration_strata(y)
         scores = by_group(self.scores_, self.calibration_strata_)
         if not np.isfinite(self.scores_).all():
-            raise DataError(got="predictions that are no numbers", wanted="finite ones for all calibration rows")
+            at = int(self.calibration_rows_[~np.isfinite(self.scores_)][0])
+            raise DataError(
+                got=f"predictions that are no numbers, of row {at}", wanted="finite ones for all calibration rows"
+            )
         for group, values in scores.items():
             self._check_enough(group, len(values))
         self.radius_ = {} if self.n_folds_ else {g: _radius(s, self.coverage) for g, s in scores.items()}
-        self.certificate_ = certify_conformal(ConformalClaim(self.coverage, scores, self.radius_, self.n_folds_))
+        claim = ConformalClaim(self.coverage, scores, self.radius_, self.n_folds_, self.method == "prefit")
+        self.certificate_ = certify_conformal(claim)
 
     def _check_enough(self, group: Any, n: int) -> None:
         needed = rows_needed(self.coverage)
         if n < needed:
             of = "" if group is None else f" in group {group!r}"
-            share = "" if self.method == "prefit" else f" calibration_size={self.calibration_size:g} keeps too few:"
+            fix = "Give more rows"
+            if self.method == "split":
+                share = f"calibration_size={self.calibration_size:g} keeps too few"
+                fix = f"{share}: give more rows, keep a larger share for calibration"
+            less = f", or ask for a coverage of at most {n / (n + 1):.4g}." if n else "."
             raise DataError(
-                got=f"{n} calibration rows{of} for a coverage of {self.coverage:g}",
-                wanted=f"at least {needed}",
-                fix=f"{share} give more rows, keep a larger share for calibration, or ask for a coverage of at most "
-                f"{n / (n + 1):.4g}.".strip(),
-            )
+                got=f"{n} calibration rows{of} for a coverage of {self.coverage:g}", wanted=f"at least {needed}",
+                fix=fix + less,
+            )  # fmt: skip
 
     def _radii(self, X: Any, groups: Any) -> Array:
         """Return the radius of each row's group (m,)."""
@@ -184,6 +240,17 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             known = ", ".join(map(repr, [*self.radius_][:10]))
             raise DataError(got=f"a row of group {unknown[0]!r}", wanted=f"groups with calibration rows: {known}")
         return np.array([self.radius_[name] for name in names])
+
+    def _said(self, fitted: Any, X: Any) -> Array:
+        """Return what a copy answers for new rows; what is no number has no interval and no set."""
+        said = answers_of(self, fitted, X)
+        lost = ~np.isfinite(said.reshape(len(said), -1)).all(axis=1)
+        if lost.any():
+            raise DataError(
+                got=f"a prediction that is no number, of row {int(np.flatnonzero(lost)[0])}",
+                wanted="finite predictions of new rows",
+            )
+        return said
 
     def predict(self, X: Any) -> Array:
         """Return what the estimator says of each row (m,)."""
@@ -210,6 +277,10 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "certificate_")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer)
 
 
 def _radius(scores: Array, coverage: float) -> float:

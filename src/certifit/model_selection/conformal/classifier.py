@@ -13,7 +13,10 @@ from certifit.checkers.model_selection.splits import Split
 from certifit.core import Setting
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
+from certifit.model_selection.assessment.held_out import with_rows
+from certifit.model_selection.assessment.targets import check_kind
 from certifit.model_selection.conformal.base import ConformalModel
+from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
 
 
@@ -86,7 +89,8 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def _note_target(self, y: Array) -> None:
+    def _checked_target(self, y: Array) -> Array:
+        check_kind(y, classes=True)
         if not hasattr(self.estimator, "predict_proba"):
             raise DataError(
                 got=f"a {type(self.estimator).__name__} without predict_proba", wanted="a classifier with it",
@@ -96,10 +100,15 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
             raise DataError(
                 got=f"conditional='class' with method={self.method!r}", wanted="method='split' or 'prefit'"
             )
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise DataError(got="missing labels", wanted="a class for every row", fix="Leave such rows out.")
         self.classes_ = np.asarray(self.estimator.classes_) if self.method == "prefit" else np.unique(y)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise DataError(got=f"the class {unknown[0]!r}", wanted="classes that the estimator was fitted to")
+        if len(self.classes_) < 2:
+            raise DataError(got="targets of one class", wanted="at least two classes")
+        return y
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> ConformalClassifier:
         if groups is not None and self.conditional:
@@ -133,6 +142,7 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         groups : the group of each row, for a model that was calibrated by groups
         """
         check_is_fitted(self, "certificate_")
+        X = with_rows(X)
         if self.n_folds_:
             return self._voted_set(X, groups)
         scores = self._class_scores(self.estimator_, X)
@@ -144,16 +154,15 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
         """Return classes that too few calibration rows vote against, each by its own fold's model."""
         if groups is not None:
             raise DataError(got="groups", wanted="none: folds are calibrated without")
-        scores = np.stack([self._class_scores(fitted, X) for fitted in self.estimators_])
-        against = np.zeros(scores.shape[1:])
-        for k in range(self.n_folds_):
+        against = np.zeros((count_rows(X), len(self.classes_)))
+        for k, fitted in enumerate(self.estimators_):
             own = np.sort(self.scores_[self.calibration_folds_ == k])
-            against += np.searchsorted(own, scores[k], side="left")
+            against += np.searchsorted(own, self._class_scores(fitted, X), side="left")
         return against < smallest_rank(len(self.scores_), self.coverage)
 
     def _class_scores(self, fitted: Any, X: Any) -> Array:
         """Return the score that each class would have, were it the true one (m, k)."""
-        p = np.asarray(fitted.predict_proba(X), dtype=np.float64)
+        p = self._said(fitted, X)
         if self.score_kind == "threshold":
             return 1 - p
         return np.stack([np.where(p >= p[:, [j]], p, 0.0).sum(axis=1) for j in range(p.shape[1])], axis=1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.checkers.model_selection.conformal import smallest_rank
 from certifit.exceptions import DataError
+from certifit.model_selection.assessment.held_out import with_rows
+from certifit.model_selection.assessment.targets import check_kind
 from certifit.model_selection.conformal.base import ConformalModel
 from certifit.rows import Array
 
@@ -79,9 +81,21 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def _note_target(self, y: Array) -> None:
+    def _check_estimator(self) -> None:
+        super()._check_estimator()
+        if is_classifier(self.estimator):
+            raise DataError(
+                got=f"a {type(self.estimator).__name__}, which is a classifier", wanted="a regressor",
+                fix="ConformalClassifier wraps classifiers.",
+            )  # fmt: skip
+
+    def _checked_target(self, y: Array) -> Array:
+        check_kind(y, classes=False)
+        if y.dtype.kind == "O":
+            y = y.astype(np.float64)
         if y.dtype.kind not in "biuf" or not np.isfinite(y).all():
             raise DataError(got=f"targets of type {y.dtype}, or missing ones", wanted="a finite number for every row")
+        return y
 
     def predict_interval(self, X: Any, groups: Any = None) -> Array:
         """Return the lower and the upper end for each row (m, 2).
@@ -92,19 +106,20 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
         groups : the group of each row, for a model that was calibrated by groups
         """
         check_is_fitted(self, "certificate_")
+        X = with_rows(X)
         if not self.n_folds_:
-            said, radius = np.asarray(self.estimator_.predict(X), dtype=np.float64), self._radii(X, groups)
+            said, radius = self._said(self.estimator_, X), self._radii(X, groups)
             return np.column_stack([said - radius, said + radius])
         if groups is not None:
             raise DataError(got="groups", wanted="none: folds are calibrated without")
         # Every calibration row votes for an interval: its error around what its own fold's model says.
-        said = np.column_stack([np.asarray(fitted.predict(X), dtype=np.float64) for fitted in self.estimators_])
-        k = smallest_rank(len(self.scores_), self.coverage)
-        ends = np.empty((len(said), 2))
-        for i, row in enumerate(said):
-            votes = row[self.calibration_folds_]
-            ends[i, 0] = -np.partition(self.scores_ - votes, k - 1)[k - 1]
-            ends[i, 1] = np.partition(self.scores_ + votes, k - 1)[k - 1]
+        said = np.column_stack([self._said(fitted, X) for fitted in self.estimators_])
+        k = smallest_rank(len(self.scores_), self.coverage) - 1
+        ends, at_once = np.empty((len(said), 2)), max(1, self._tuning.votes_at_once // len(self.scores_))
+        for start in range(0, len(said), at_once):
+            votes = said[start : start + at_once][:, self.calibration_folds_]
+            ends[start : start + at_once, 0] = -np.partition(self.scores_ - votes, k, axis=1)[:, k]
+            ends[start : start + at_once, 1] = np.partition(self.scores_ + votes, k, axis=1)[:, k]
         return ends
 
     def covered(self, X: Any, y: Any, groups: Any = None, confidence: float = 0.9) -> tuple[float, float, float]:
