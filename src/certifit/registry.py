@@ -342,6 +342,7 @@ PICTURES: dict[str, str] = {
     "plot_em_trace": "mixture.plots",
     "plot_error_correlations": "ensemble.plots",
     "plot_estimates": "model_selection.plots",
+    "plot_feature_maps": "neural_network.plots",
     "plot_filters": "neural_network.plots",
     "plot_first_axes": "decomposition.robust.plots",
     "plot_glm": "linear_model.glm.plots",

@@ -5,10 +5,11 @@ import copy
 import numpy as np
 import pytest
 from scipy.ndimage import rotate
-from scipy.signal import correlate
+from scipy.signal import correlate, correlate2d
 from sklearn.datasets import load_digits
 
 from certifit import ConvNetClassifier, DataError, audit
+from certifit.checkers.neural_network.convolutional_adapter import read_convolutional
 from certifit.neural_network.layers.image_layers import AveragePool, Conv2D, Flatten, Images, MaxPool
 from certifit.neural_network.layers.layer_words import image_layers, layer_words, lenet
 from certifit.neural_network.layers.moved_images import MovedImages
@@ -17,6 +18,7 @@ from certifit.neural_network.layers.row_layers import Dense, LayerWeights, ReLU
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
+from certifit.neural_network.plots import feature_maps, plot_feature_maps
 from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows, full_slopes
 
 DIGITS = load_digits()
@@ -199,6 +201,24 @@ def test_moved_images_are_drawn_by_the_seed_alone(threads):
     assert all((a == b).all() for a, b in zip(seen[0].coefs_, seen[1].coefs_, strict=True))
     assert (ConvNetClassifier(**wide).fit(X, y).coefs_[0] != seen[0].coefs_[0]).any()
     assert audit(seen[0], X, y).holds
+
+
+def test_feature_maps_are_what_the_next_layer_sees():
+    """By SciPy's correlation, a pool that is written out, and ReLUs."""
+    model = ConvNetClassifier(
+        [("conv", 3, 3), "relu", ("max_pool", 2), ("conv", 2, 2), ("dense", 4)], max_iter=1, random_state=0
+    ).fit(IMAGES[:60], LABELS[:60])
+    (W, V, *_), (b, c, *_) = model.coefs_, model.intercepts_
+    sums = np.stack([correlate2d(IMAGES[7].astype(float), W[k, 0], "valid") + b[k] for k in range(3)])
+    first = np.maximum(sums, 0).reshape(3, 3, 2, 3, 2).max(axis=(2, 4))
+    second = np.stack([sum(correlate2d(first[j], V[k, j], "valid") for j in range(3)) + c[k] for k in range(2)])
+    claim = read_convolutional(model)
+    for layer, maps in enumerate((first, second)):
+        np.testing.assert_allclose(feature_maps(claim, IMAGES[7].reshape(1, -1), layer), maps, rtol=1e-5, atol=1e-6)
+    with pytest.raises(DataError, match="layer=2 of 2 convolutions"):
+        feature_maps(claim, IMAGES[7].reshape(1, -1), 2)
+    with pytest.raises(DataError, match=r"an image of shape \(7, 8\); wanted one of shape \(8, 8, 1\)"):
+        plot_feature_maps(model, IMAGES[0, 1:])
 
 
 # -------------------------------------------------------------------------------------------------- what is refused

@@ -141,6 +141,7 @@ CASES = {
         1,
     ),
     "estimates": (lambda **on: plots.plot_estimates({"a": [1.0, 2.0], "b": NUMBERS}, 1.0, **on), 1),
+    "feature maps": (lambda **on: plots.plot_feature_maps(convolutional(), np.arange(16.0), **on), 1),
     "filters": (lambda **on: plots.plot_filters(convolutional(), **on), 1),
     "first axes": (
         lambda **on: plots.plot_first_axes(

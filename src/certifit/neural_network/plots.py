@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from certifit.checkers.neural_network.adapter import perceptron_rows, read_perceptron
 from certifit.checkers.neural_network.convolutional_adapter import image_rows, read_convolutional
 from certifit.checkers.neural_network.network_loss import NetworkClaim, layer_slopes, row_losses, target_table
-from certifit.checkers.neural_network.plain_layers import PlainActivation, PlainDense
+from certifit.checkers.neural_network.plain_layers import (
+    PlainActivation,
+    PlainConvolution,
+    PlainDense,
+    PlainFlatten,
+)
 from certifit.exceptions import DataError
 from certifit.plots.fitted_models import ask, check_drawable
 from certifit.plots.style import COLOURS, MARKERS, images_side_by_side, new_axes, shorten, tidy
@@ -58,6 +64,73 @@ def plot_filters(model: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
     ax.set_title(f"{count} filters of {height} x {width}", loc="left", fontsize=9)
     ax.set_axis_off()
     return ax
+
+
+def plot_feature_maps(model: Any, image: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
+    """Draw what a convolution makes of one image: a map for each of its channels, dark where it found its pattern.
+
+    Maps are those that the next convolution or dense layer sees, behind the activation and the pool that follow, on
+    one scale. The image itself is the first of the pictures.
+
+    Parameters
+    ----------
+    model : fitted ConvNetClassifier
+    image : (height, width[, channels]), or one flat row
+    layer : int, default=0
+        Which of its convolutions.
+    ax : Axes, optional
+        Where to draw; a new figure unless given.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from certifit import ConvNetClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = ConvNetClassifier(max_iter=1, random_state=0).fit(X[:100] / 16, y[:100])
+    >>> ax = plot_feature_maps(model, X[0] / 16)
+    >>> ax.get_title("left")
+    '16 maps of 4 x 4 behind convolution 1'
+    """
+    check_drawable(model, "a fitted ConvNetClassifier", "layers_", "coefs_")
+    height, width, channels = model.image_shape_
+    row = np.asarray(image, dtype=np.float64)
+    if row.size != height * width * channels:
+        raise DataError(got=f"an image of shape {row.shape}", wanted=f"one of shape {tuple(model.image_shape_)}")
+    maps = feature_maps(read_convolutional(model), row.reshape(1, -1), layer)
+    count, tall, broad = maps.shape
+    columns = int(np.ceil(np.sqrt(2 * (count + 1))))
+    lines = -(-(count + 1) // columns)
+    # Maps are drawn as large as the image, whose own numbers take their scale.
+    place = np.ix_(np.arange(height) * tall // height, np.arange(width) * broad // width)
+    least, most = min(0.0, float(maps.min())), float(maps.max())
+    own = row.reshape(height, width, channels).mean(axis=2)
+    own = least + (own - own.min()) / ((own.max() - own.min()) or 1.0) * (most - least)
+    sheet = images_side_by_side(np.stack([own, *(one[place] for one in maps)]), columns, max(1, height // 12))
+    ax = new_axes(ax, max(0.6 * columns + 0.3, 2.8), 0.6 * lines + 0.5)
+    grey = colormaps["gray_r"].with_extremes(bad="0.9")  # between the pictures
+    ax.imshow(sheet, cmap=grey, vmin=least, vmax=most if most > least else least + 1.0, interpolation="nearest")
+    words = f"{count} maps of {tall} x {broad} behind convolution {layer + 1}"
+    ax.set_title(words, loc="left", fontsize=9)
+    ax.set_axis_off()
+    return ax
+
+
+def feature_maps(claim: NetworkClaim, row: Array, layer: int) -> Array:
+    """The channels (channels, height, width) of one flat row behind a convolution, as the next layer sees them."""
+    convolutions = sum(isinstance(one, PlainConvolution) for one in claim.layers)
+    if not 0 <= layer < convolutions:
+        raise DataError(got=f"layer={layer!r} of {convolutions} convolutions", wanted=f"0 to {convolutions - 1}")
+    passed, x = 0, row
+    for one in claim.layers:
+        passed += isinstance(one, PlainConvolution)
+        if isinstance(one, PlainFlatten) or passed > layer + 1:
+            break
+        x = one.forward(x)[0]
+    return np.asarray(x[0])
 
 
 def plot_mistakes(model: Any, images: Any, y: Any, count: int = 12, ax: Axes | None = None) -> Axes:

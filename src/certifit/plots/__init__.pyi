@@ -18,6 +18,7 @@ from certifit.mixture.plots import plot_em_steps as plot_em_steps
 from certifit.mixture.plots import plot_em_trace as plot_em_trace
 from certifit.ensemble.plots import plot_error_correlations as plot_error_correlations
 from certifit.model_selection.plots import plot_estimates as plot_estimates
+from certifit.neural_network.plots import plot_feature_maps as plot_feature_maps
 from certifit.neural_network.plots import plot_filters as plot_filters
 from certifit.decomposition.robust.plots import plot_first_axes as plot_first_axes
 from certifit.linear_model.glm.plots import plot_glm as plot_glm
