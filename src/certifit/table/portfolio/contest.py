@@ -241,7 +241,8 @@ class Contest:
         left = self.clock.left()
         if expected + self.reserved > left:
             return f"no time left after {done} of {of} folds"
-        late = f"its fit to all rows would take about {whole:.0f} s, {max(left, 0):.0f} s are left"
+        fold = f"another fold about {expected:.0f} s and " if expected >= 0.5 else ""
+        late = f"{fold}its fit to all rows would take about {whole:.0f} s, {max(left, 0):.0f} s are left"
         return late if expected + whole > left else ""
 
     def _problem_of(self, trial: Trial) -> AssessedProblem:
