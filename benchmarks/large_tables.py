@@ -104,8 +104,9 @@ def main() -> None:
         code = subprocess.run(
             [*command, "--out", str(out / "m.certifit"), "--report", str(out / "p.html")]
         ).returncode
-        seconds, peak = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(f"exit code {code}; {seconds:.0f} s; at most {peak:,.0f} MB resident")
+        seconds, used = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        print(f"exit code {code}; {seconds:.0f} s, {cpu:.0f} s of CPU; at most {peak:,.0f} MB resident")
     finally:
         shutil.rmtree(folder)
 

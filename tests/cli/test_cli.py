@@ -173,6 +173,10 @@ def test_every_form_of_table_gives_the_same_model():
     for form in forms:
         run("fit", *form, "--target", "species", "--cv", 0, "--out", "m.certifit", piped=text)
         found.add(certifit.load("m.certifit").fingerprint_)
+    for name in ("t.jsonl", "t.feather", "t.parquet"):
+        with open(name, "rb") as file:
+            run("fit", "-", "--target", "species", "--cv", 0, "--out", "m.certifit", piped=file.read())
+        found.add(certifit.load("m.certifit").fingerprint_)
     assert len(found) == 1
     said = run("predict", "m.certifit", "t.db::birds").stdout
     assert said == run("predict", "m.certifit", "-", piped=text).stdout
@@ -395,7 +399,16 @@ def test_tables_without_a_fit(content, message):
 def test_files_that_cannot_be_read(model):
     assert "does not exist" in refused("fit", "nothing.csv", "--target", "y")
     write("t.txt", "x,y\n1,a\n")
-    assert "a name that ends in .parquet, .pq, .csv" in refused("fit", "t.txt", "--target", "y")
+    assert "rename it" in refused("fit", "t.txt", "--target", "y")
+    for name, advice in [
+        ("t.json", "table.jsonl"),
+        ("t.xlsx", "as CSV"),
+        ("t.db", "Name the table"),
+        ("t.odd", ".csv"),
+    ]:
+        write(name, "{}")
+        assert advice in refused("fit", name, "--target", "y")
+        assert advice in refused("explore", name)
     with open("latin.csv", "wb") as file:
         file.write("x,y\n1,é\n2,a\n".encode("latin1"))
     assert "not UTF-8" in refused("fit", "latin.csv", "--target", "y")

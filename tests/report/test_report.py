@@ -15,7 +15,7 @@ from certifit.core.proved_digits import proved_digits
 from certifit.datasets import penguins_table
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
 from certifit.report import Report, render
-from certifit.table.alerts import Alert
+from certifit.table.alerts import Alert, table_alerts
 from certifit.table.cross_validation import CrossValidation, cross_validate
 from certifit.table.labelled_table import labelled_table
 from certifit.table.table_classifier import TableClassifier
@@ -235,3 +235,16 @@ def test_pictures_show_the_numbers(penguins):
     largest = np.argsort(-np.abs(model.model_.coef_).max(axis=0))[:4]
     assert [label.get_text() for label in ax.get_yticklabels()] == [model.features_[j] for j in largest]
     assert svg(ax) == svg(ax)
+
+
+def test_a_leak_keeps_the_verdict_of_use_from_being_green():
+    """The target's copy under another name: right for every row, and of no use where it is not known beforehand."""
+    rng = np.random.default_rng(0)
+    kind = np.where(rng.random(90) < 0.5, "no", "yes")
+    data = labelled_table(pa.table({"x": rng.normal(size=90), "reason": np.char.upper(kind), "kind": kind}), "kind")
+    model = TableClassifier().fit(data)
+    report = Report(model, data, cross_validate(model, data), "t.csv", {}, "", tuple(table_alerts(data)))
+    page = render(report)
+    assert "Better than guessing, if the alert (leak) is no matter." in page
+    assert '<span class="whole">--drop</span>' in page
+    assert "if the alert" not in render(replace(report, alerts=()))

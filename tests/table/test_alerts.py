@@ -9,9 +9,10 @@ import pytest
 
 from certifit import fit
 from certifit.datasets import penguins_table
-from certifit.table.alerts import choice_alert, table_alerts, usefulness_alert
+from certifit.table.alerts import choice_alert, overdispersion_alert, table_alerts, usefulness_alert
 from certifit.table.cross_validation import cross_validate
 from certifit.table.labelled_table import labelled_table
+from certifit.table.portfolio.leaderboard import choice_words, leaderboard_lines
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_regressor import TableRegressor
 from tests.cli.test_cli import run
@@ -111,3 +112,34 @@ def test_the_command_shows_them_on_the_screen_in_json_and_on_the_page(tmp_path, 
     told = json.loads(run("fit", "chance.csv", "--target", "kind", "--json").stdout)
     assert [alert["kind"] for alert in told["alerts"]] == ["no use"]
     assert (told["useful"], told["certificate"]["holds"]) == (False, True)
+
+
+def test_columns_that_say_the_same():
+    table = frame()
+    assert kinds(table.assign(c=table["a"] + 0.1)) == {}
+    holes = table.assign(a=table["a"].where(table.index != 3))
+    found = kinds(holes.assign(again=holes["a"], words=holes["b"]))
+    assert [*found] == ["same columns"]
+    assert found["same columns"].startswith("again (as a), words (as b) each say the same as another column")
+
+
+def test_counts_that_vary_more_than_poissons_law_says():
+    """Counts of mean 4 and variance 4 + 16 (negative binomial, theta 1), and Poisson's of the same mean."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    for y, families in ((rng.negative_binomial(1, 0.2, 400), ("auto", "poisson")), (rng.poisson(4.0, 400), ())):
+        data = labelled_table(pd.DataFrame({"x": x, "y": y}), "y", task="regression")
+        for family in families or ("auto",):
+            alert = overdispersion_alert(TableRegressor(family=family).fit(data), data)
+            assert (alert is not None) == bool(families)
+            if alert is not None:
+                assert ("--family negative_binomial" in alert.words) == (family == "poisson")
+    assert overdispersion_alert(TableRegressor(family="gaussian").fit(data), data) is None
+
+
+def test_rows_that_all_score_alike_have_no_interval():
+    x = np.r_[0:30.0, 100:130.0]
+    ledger = fit(pd.DataFrame({"x": x, "y": np.where(x < 50, "low", "high")}), "y", model="naive_bayes").search_
+    assert ledger.winner.score == 1.0
+    assert "none: rows alike" in leaderboard_lines(ledger)[0]
+    assert "without an interval, as all rows score alike" in choice_words(ledger)

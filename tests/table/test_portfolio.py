@@ -120,7 +120,8 @@ def test_the_time_of_the_fit_to_all_rows_is_set_aside(monkeypatch):
     )
     assert found.ledger.winner.name == "linear"
     assert found.ledger.attempts[2].fate == "stopped"
-    assert found.ledger.attempts[2].why == "its fit to all rows would take about 101 s, 100 s are left"
+    why = "another fold about 72 s and its fit to all rows would take about 101 s, 100 s are left"
+    assert found.ledger.attempts[2].why == why
     assert len(found.assessment.rows) == 40
 
 
@@ -182,7 +183,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
         whole(self, trial, number, problem)
 
     monkeypatch.setattr(contests.Contest, "_score_fold", interrupted)
-    ledger = search(data, SearchSettings(model=QUICK)).ledger
+    ledger = search(data, SearchSettings(model=QUICK, budget=600.0)).ledger
     assert ledger.winner.name == "linear"
     assert [(a.fate, a.why, a.folds) for a in ledger.attempts[2:]] == [("stopped", "interrupted", 2)]
 
@@ -343,7 +344,7 @@ def test_time_is_foretold_by_small_fits(monkeypatch):
 
 def test_boosting_of_fewer_trees_is_tried_where_there_is_no_time_for_the_default(monkeypatch):
     monkeypatch.setattr(contests.Contest, "_too_long", lambda contest, trial: "" if trial.settings else "too long")
-    ledger = fit(table().drop_columns(["amount"]), "kind", model="linear, boosting", budget=30).search_
+    ledger = fit(table().drop_columns(["amount"]), "kind", model="linear, boosting", budget="10m").search_
     tried = [(a.name, dict(a.settings), a.fate) for a in ledger.attempts if a.name == "boosting"]
     quick = {"max_iter": 30, "learning_rate": 0.3}
     assert tried == [("boosting", {}, "skipped"), ("boosting", quick, "scored")]
@@ -360,4 +361,23 @@ def test_a_fit_to_all_rows_is_doubted_until_a_fold_was_fitted(monkeypatch):
     made.clock = FixedClock(99.0)
     assert made._too_long(trial) == "about 50 s needed, and 50 s for a fit to all rows; 99 s are left"
     made.clock, trial.folds, trial.seconds = FixedClock(100.0), 1, 10.0
-    assert made._no_time(trial) == "its fit to all rows would take about 100 s, 100 s are left"
+    why = "another fold about 12 s and its fit to all rows would take about 100 s, 100 s are left"
+    assert made._no_time(trial) == why
+
+
+def test_only_as_many_further_settings_are_begun_as_can_end(monkeypatch):
+    """A fold takes 1 s, so a setting 2 (1 + 1/2 + 3/4) s on average: of eight, five are begun where 25 s are left."""
+    found = contests.Contest(
+        SimpleNamespace(y=np.zeros(3)), [None] * 5, None, None, FixedClock(25.0), lambda contest, trial: None
+    )
+    for name in ("linear", "linear_svm"):
+        found.trials.append(contests.Trial(name, {}, np.zeros(3), fate="scored", folds=5, seconds=5.0))
+    monkeypatch.setattr(contests, "variants_of", lambda name, facts: tuple({"C": C} for C in range(4)))
+
+    def score(_contest, trial, *_folds):
+        trial.folds, trial.scores = trial.folds + 1, np.full(3, -float(trial.settings["C"]))
+
+    monkeypatch.setattr(contests.Contest, "_go_on", score)
+    found.halve_settings()
+    assert sorted(trial.folds for trial in found.trials[2:]) == [0, 0, 0, 1, 1, 2, 5, 5]
+    assert [trial.why for trial in found.trials[2:]].count(contests.NO_TIME) == 3

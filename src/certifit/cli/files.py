@@ -26,6 +26,19 @@ from certifit.table.streaming.memory import is_large
 JSON_LINES = (".jsonl", ".ndjson")
 FEATHER = (".feather", ".arrow", ".ipc")
 PIPED = "-"
+KNOWN = ".csv or .tsv (also with .gz or .zst), .parquet, .jsonl, .ndjson, .feather or .arrow; or file.db::table"
+ADVICE = {
+    ".json": "One object in each line is .jsonl; of a list make that: jq -c '.[]' table.json > table.jsonl",
+    ".txt": "Separated columns are a .csv, whatever separates them: rename it.",
+    ".dat": "Separated columns are a .csv, whatever separates them: rename it.",
+    ".xlsx": "Save the sheet as CSV.",
+    ".xls": "Save the sheet as CSV.",
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "Name the table, after two colons."),
+}
+BEGINNINGS = {
+    b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst", b"ARROW1": ".feather",
+    b"{": ".jsonl",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,7 @@ class TableFiles:
 
 def read_table(files: TableFiles) -> Any:
     """The whole table, as an Arrow table."""
+    _check_kinds(files.paths)
     found = _read_piped() if files.paths == (PIPED,) else _read_files(files.paths)
     if found.num_rows == 0:
         raise DataError(got=f"{str(files)!r}, which has no rows", wanted="at least one row below the column names")
@@ -62,6 +76,7 @@ def read_table(files: TableFiles) -> Any:
 
 def block_source(files: TableFiles) -> Any:
     """What can be read block by block where that is possible: paths; else the whole table."""
+    _check_kinds(files.paths)
     if not _is_in_blocks(files):
         return read_table(files)
     return files.paths[0] if len(files.paths) == 1 else list(files.paths)
@@ -77,6 +92,14 @@ def table_to_fit(files: TableFiles, stream: bool = False) -> Any:
 
 def _is_in_blocks(files: TableFiles) -> bool:
     return files.paths != (PIPED,) and not any(_is_read_at_once(path) for path in files.paths)
+
+
+def _check_kinds(paths: tuple[str, ...]) -> None:
+    """Refuse files that hold no table we can read, with what to do about it."""
+    for path in map(Path, paths):
+        ending = path.suffix.lower()
+        if ending in ADVICE and path.is_file():
+            raise DataError(got=f"{str(path)!r}, a file of another kind", wanted=KNOWN, fix=ADVICE[ending])
 
 
 def _is_read_at_once(path: str) -> bool:
@@ -106,14 +129,13 @@ def _read_at_once(path: str) -> Any:
 
 
 def _read_piped() -> Any:
-    """What is piped in: CSV, gzipped or not, or Parquet, by its first bytes."""
+    """What is piped in: CSV, gzipped or not, JSON lines, Parquet or Feather, by its first bytes."""
     content = sys.stdin.buffer.read()
-    kinds = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
-    ending = next((ending for first, ending in kinds.items() if content.startswith(first)), ".csv")
+    ending = next((ending for first, ending in BEGINNINGS.items() if content.startswith(first)), ".csv")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"piped{ending}"
         path.write_bytes(content)
-        return open_path(path).whole()
+        return _read_at_once(str(path)) if _is_read_at_once(str(path)) else open_path(path).whole()
 
 
 def _read_database(path: str, table: str) -> Any:

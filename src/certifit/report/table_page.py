@@ -154,9 +154,12 @@ def _verdicts(report: Report) -> dict[str, Any]:
         no_use = any(alert.kind == "no use" for alert in report.alerts)
         score = assessment.scores[0]
         better = score.mean - score.baseline > float(np.hypot(score.error, score.baseline_error)) and not no_use
-        head = "Better than guessing." if better else "No better than guessing."
+        doubts = [alert.kind for alert in report.alerts if alert.kind in ("leak", "copies")]
+        state, head = ("good", "Better than guessing.") if better else ("bad", "No better than guessing.")
+        if better and doubts:
+            state, head = "doubtful", f"Better than guessing, if the alert ({', '.join(doubts)}) is no matter."
         shown = assessment.scores[0] if assessment.classes else assessment.scores[1]
-        useful = {"state": "good" if better else "bad", "head": head, "score": shown, "why": ""}
+        useful = {"state": state, "head": head, "score": shown, "why": ""}
     return {
         "certificate": certificate,
         "unaudited": "",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ from certifit.rows import Array
 from certifit.table.columns import Column
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import LabelledTable
+from certifit.table.overdispersion import OverdispersionTuning, PredictedCounts, score_statistic
 from certifit.table.portfolio.ledger import SearchLedger
+from certifit.table.table_model import TableModel
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,16 @@ class AlertTuning:
 class Alert(NamedTuple):
     """A sentence on what was seen and what to do about it."""
 
-    kind: Literal["leak", "copies", "time", "imbalance", "rare classes", "few rows", "no use"]
+    kind: Literal[
+        "leak", "copies", "same columns", "time", "imbalance", "rare classes", "few rows", "overdispersion", "no use"
+    ]
     words: str
 
 
 def table_alerts(data: LabelledTable, tuning: AlertTuning = AlertTuning()) -> list[Alert]:
     """Say what is suspicious about labelled rows before anything is fitted."""
-    found = [_telling_columns(data, tuning), _copies(data, tuning), _order(data), _few_rows(data)]
+    found = [_telling_columns(data, tuning), _copies(data, tuning), _same_columns(data, tuning)]
+    found += [_order(data), _few_rows(data)]
     if data.choice.task == "classification":
         found += [_common_class(data.y, tuning), _rare_classes(data.y, tuning)]
     return [alert for alert in found if alert is not None]
@@ -80,6 +85,25 @@ def choice_alert(ledger: SearchLedger) -> Alert | None:
         f"{ledger.corrected:.3f} against {ledger.baseline.score:.3f}): it is solved, but of no use"
     )
     return Alert("no use", words)
+
+
+def overdispersion_alert(
+    model: TableModel, data: LabelledTable, tuning: OverdispersionTuning = OverdispersionTuning()
+) -> Alert | None:
+    """Say where counts vary more about the means of a count model than Poisson's law allows."""
+    family = getattr(model, "family_", "")
+    if family not in ("poisson", "negative_binomial"):
+        return None
+    statistic = score_statistic(PredictedCounts(data.encode_as(model.columns_), model.model_))
+    if statistic <= tuning.significant:
+        return None
+    allowed = "the negative binomial model that was fitted allows for it, a Poisson model would not"
+    asked = "standard errors of this Poisson model are too small; --family negative_binomial allows for it"
+    words = (
+        f"the counts vary more than Poisson's law says (score test {statistic:.2g}, above {tuning.significant:g}): "
+        f"{allowed if family == 'negative_binomial' else asked}"
+    )
+    return Alert("overdispersion", words)
 
 
 def _used(data: LabelledTable) -> list[Column]:
@@ -136,9 +160,31 @@ def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
         return None
     words = (
         f"{n - groups:,} of {n:,} rows are copies of an earlier row, target included: folds then test on rows that "
-        "the model has learnt, and look too good"
+        "the model has learnt, and scores are too good"
     )
     return Alert("copies", words)
+
+
+def _same_columns(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
+    """Whether columns have the same entry as another in every row."""
+    first: dict[tuple[Any, ...], list[str]] = {}
+    found = []
+    for column in _used(data):
+        values = data.table[column.name]
+        earlier = first.setdefault((column.kind, column.distinct, column.missing, values.type), [])
+        same = next((name for name in earlier if data.table[name].equals(values)), None)
+        if same is None:
+            earlier.append(column.name)
+        else:
+            found.append(f"{column.name} (as {same})")
+    if not found:
+        return None
+    verb = "says" if len(found) == 1 else "each say"
+    words = (
+        f"{_named(found, tuning)} {verb} the same as another column in every row: the two share their importance and "
+        "their coefficients; --drop leaves one out"
+    )
+    return Alert("same columns", words)
 
 
 def _order(data: LabelledTable) -> Alert | None:
@@ -149,8 +195,8 @@ def _order(data: LabelledTable) -> Alert | None:
         steps = np.diff(column.encode(data.table[column.name])[0][:, 0])
         if (steps >= 0).all() or (steps <= 0).all():
             words = (
-                f"rows are in the order of {column.name}: folds mix earlier and later rows, and a model that is used "
-                f"on later ones may do worse than they say; --time {column.name} tests on later rows alone"
+                f"rows are in the order of {column.name}: folds mix earlier and later rows, and on later ones the "
+                f"model may do worse than its scores say; --time {column.name} tests on later rows alone"
             )
             return Alert("time", words)
     return None

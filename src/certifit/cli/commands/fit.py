@@ -19,7 +19,7 @@ from certifit.report import Report, render
 from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.rows import set_threads
 from certifit.store import save, write_atomically
-from certifit.table.alerts import Alert, choice_alert, table_alerts, usefulness_alert
+from certifit.table.alerts import Alert, choice_alert, overdispersion_alert, table_alerts, usefulness_alert
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.digest import fitted_digest
@@ -148,9 +148,10 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     useless = usefulness_alert(assessment)
     if useless is None and hasattr(model, "search_"):
         useless = choice_alert(model.search_)
-    if useless is not None:
-        alerts = [useless, *alerts]
-        _show_alerts(screen, [useless])
+    varied = overdispersion_alert(model, prepared.sample)
+    later = [alert for alert in (useless, varied) if alert is not None]
+    _show_alerts(screen, later)
+    alerts = [*later, *alerts]
     recheck = shlex.join(["certifit", "audit", str(places.model), *path.paths])
     repeat = shlex.join([*_typed(path, settings), "--replay", str(places.model)])
     if places.report is not None:

@@ -47,7 +47,8 @@ class PortfolioTuning:
     additive_rows: int = 50_000
     streamed_bytes: float = 2**29  # that trees may hold of rows which are read block by block
     row_bytes: int = 64  # that trees hold of a row, beside a byte of each of its entries
-    drawn_settings: int = 12  # of boosting, at random
+    drawn_settings: int = 30  # of boosting, at random
+    additive_passes: int = 1_000  # at most; small tables with many columns need more than usual for their proof
     compiling_seconds: float = 20.0  # of boosting's loops, the first time on a computer
 
 
@@ -216,7 +217,8 @@ KINDS: dict[str, ModelKind] = {
         _LIMITS.linear_machine_rows, "yes",
     ),
     "additive": ModelKind(
-        "additive model", lambda facts, **s: AdditiveClassifier(**s), lambda facts, **s: AdditiveRegressor(**s),
+        "additive model", lambda facts, **s: AdditiveClassifier(max_iter=_LIMITS.additive_passes, **s),
+        lambda facts, **s: AdditiveRegressor(max_iter=_LIMITS.additive_passes, **s),
         ({"max_bins": 32},), _LIMITS.additive_rows,
     ),
     "kernel_svm": ModelKind(

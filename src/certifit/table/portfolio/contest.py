@@ -36,6 +36,7 @@ class ContestTuning:
     pilot_rows: tuple[int, ...] = (500, 2_000, 8_000)  # of fits that say how long a fold will take
     hopeless: float = 4.0  # times the time left that a fold may seem to take before a larger fit is tried
     kinds_tuned: int = 2  # whose further settings are tried
+    dearer: float = 2.0  # times as long as the first of a kind its further settings may take, on average
     doubt: float = 2.0  # times as long as it will a fit to all rows may be foretold from small fits alone
     slack: float = 1.2  # seconds that a fold may take, in those of the folds before
     streamed_slack: float = 4.0  # the same of the fit to all rows where every pass reads them from files
@@ -130,10 +131,19 @@ class Contest:
         turns = range(max(map(len, lists), default=0))
         mixed = [pair for turn in turns for listed in lists for pair in listed[turn : turn + 1]]
         cost = {t.name: t.seconds / t.folds for t in best}
+        # A half of them has a second fold, a quarter all the others: as many are begun as can end.
+        share = self.tuning.dearer * (1.5 + (len(self.splits) - 2) / 4)
+        many = int(np.searchsorted(np.cumsum([share * cost[name] for name, _ in mixed]), self.left(), "right"))
         live: list[Trial] = []
         for number in range(len(self.splits)):
             if number == 0:
-                live = [t for t in (self._first_fold(*pair, cost[pair[0]]) for pair in mixed) if t.fate == "running"]
+                live = [
+                    t
+                    for t in (self._first_fold(*pair, cost[pair[0]]) for pair in mixed[:many])
+                    if t.fate == "running"
+                ]
+                for pair in mixed[many:]:
+                    self._begin(*pair).end("skipped", NO_TIME)
             else:
                 for trial in live:
                     self._go_on(trial, [number])
@@ -241,7 +251,8 @@ class Contest:
         left = self.clock.left()
         if expected + self.reserved > left:
             return f"no time left after {done} of {of} folds"
-        late = f"its fit to all rows would take about {whole:.0f} s, {max(left, 0):.0f} s are left"
+        fold = f"another fold about {expected:.0f} s and " if expected >= 0.5 else ""
+        late = f"{fold}its fit to all rows would take about {whole:.0f} s, {max(left, 0):.0f} s are left"
         return late if expected + whole > left else ""
 
     def _problem_of(self, trial: Trial) -> AssessedProblem:

@@ -31,7 +31,9 @@ def attempt_line(attempt: Attempt, chosen: bool = False) -> tuple[str, ...]:
 
 
 def interval_words(low: float, high: float) -> str:
-    """The ends of an interval."""
+    """The ends of an interval; rows that all score alike tell nothing of the error."""
+    if low == high:
+        return "none: rows alike"
     return f"{_number(low)} to {_number(high)}"
 
 
@@ -39,11 +41,13 @@ def choice_words(ledger: SearchLedger) -> str:
     """The choice and what it is worth, in a sentence."""
     scored = sum(a.fate == "scored" for a in ledger.attempts) - 1
     among = f", corrected for a choice among {scored}" if scored > 1 else ""
+    low, high = ledger.corrected_low, ledger.corrected_high
+    reach = f"between {_number(low)} and {_number(high)} with confidence {100 * ledger.confidence:g} %"
+    if low == high:
+        reach = "without an interval, as all rows score alike"
     return (
         f"chosen by {ledger.rule}: {ledger.winner.label}; {ledger.metric} on new rows "
-        f"{_number(ledger.corrected)}{among}, between {_number(ledger.corrected_low)} and "
-        f"{_number(ledger.corrected_high)} with confidence {100 * ledger.confidence:g} % (baseline "
-        f"{_number(ledger.baseline.score)})"
+        f"{_number(ledger.corrected)}{among}, {reach} (baseline {_number(ledger.baseline.score)})"
     )
 
 
