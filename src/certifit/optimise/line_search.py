@@ -75,10 +75,18 @@ class DescentState(NamedTuple, Generic[R]):
 
 
 def descend(
-    state: DescentState[R], point: DescentPoint, tuning: LineSearchTuning = LineSearchTuning()
+    state: DescentState[R],
+    point: DescentPoint,
+    tuning: LineSearchTuning = LineSearchTuning(),
+    enough: float = -np.inf,
 ) -> Step[DescentState[R]]:
-    """Accept the trial point and take the next step, or shorten the step from the last accepted point."""
+    """Accept the trial point and take the next step, or shorten the step from the last accepted point.
+
+    No step is sought from a point whose gap is proved to be at most `enough`.
+    """
     base, move = state.base, state.move
+    if point.gap <= enough:
+        return Step(state._replace(base=point, move=None), point.value, point.gap)
     if base is not None and move is not None:
         allowed = base.value + tuning.sufficient * state.t * move.slope
         allowed += tuning.rounding * abs(base.value) + base.rounding

@@ -94,7 +94,7 @@ class LogisticProblem:
     def update(self, state: DescentState[Direction], s: LogisticPass) -> Step[DescentState[Direction]]:
         """The next state, by the direction rule or by a step in the intercepts alone."""
         point = self.point(state.x, s, state.rule.columns)
-        step = descend(state, point)
+        step = descend(state, point, enough=self.tol if self.lam1 > 0 else -np.inf)
         by_duality = self.lam2 > 0 and not self.concordant and self.lam1 == 0
         if step.gain > self.tol and self.intercept and by_duality and step.params.base is point:
             balance = self._balance(point, s)
