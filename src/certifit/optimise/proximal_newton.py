@@ -22,6 +22,7 @@ from certifit.optimise.coordinate_descent_loops import shrink_quadratic
 from certifit.optimise.line_search import DescentPoint, Move
 from certifit.optimise.newton import NewtonTuning
 from certifit.optimise.sign_search import search_signs
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array
 
 
@@ -50,7 +51,7 @@ class Proximal:
 
     working: bool = False  # whether the Hessian is measured in a working set only
     columns: Array | None = None  # coordinates in which the Hessian is (to be) measured; None: all
-    hessian: Array | None = None  # (c, c) the last one measured, in those columns
+    hessian: Array | SparseCurvature | None = None  # (c, c) the last one measured, in those columns
     wants_hessian: bool = True
     quadratic: bool = False  # whether the Hessian is the same everywhere
     gap: float = np.inf  # at the last accepted point
@@ -101,9 +102,11 @@ class Proximal:
 
 
 def minimise_penalised_quadratic(
-    H: Array, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning
+    H: Array | SparseCurvature, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning
 ) -> Array:
     """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,)."""
+    if isinstance(H, SparseCurvature):
+        return H.minimise(g, lam, x, goal, tuning.sweeps)
     free, shrunk = np.flatnonzero(lam == 0), np.flatnonzero(lam)
     m, out, S, q = len(shrunk), x.copy(), H, g[shrunk]
     if len(free):

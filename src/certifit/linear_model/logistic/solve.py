@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from certifit.optimise.line_search import DescentPoint, DescentState, Direction,
 from certifit.optimise.newton import Newton
 from certifit.optimise.proximal_newton import Proximal, ProximalTuning
 from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, LastGradient, ReachRequest, RowReach
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array, ArrayRows, Rows
 
 
@@ -129,9 +130,12 @@ class LogisticProblem:
         ridge, lasso = self._strengths(self.lam2), self._strengths(self.lam1)
         value = s.loss + 0.5 * float((ridge * theta**2).sum()) + float((lasso * np.abs(theta)).sum())
         gradient = (s.g + ridge * theta).ravel()
-        hessian = None
+        hessian: Any = None
         if isinstance(s.H, np.ndarray):
             hessian = self.hessian(check_overflow(s.H), columns)
+        elif isinstance(s.H, SparseCurvature):
+            assert columns is not None
+            hessian = s.H.with_ridge(ridge.ravel()[columns])
         if self.several:
             self.slope = x, gradient
             self.curved = self.curved if hessian is None else (x, hessian)
