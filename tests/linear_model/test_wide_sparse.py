@@ -7,9 +7,13 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 from sklearn import linear_model
+from sklearn.base import clone
 
 from certifit import ElasticNet, Lasso, LogisticRegression, audit, set_threads
-from certifit.linear_model.linear_rows import sandwich, sandwich_of
+from certifit.linear_model.glm import block_statistics as glm_statistics
+from certifit.linear_model.linear_rows import SparseHessianTuning, sandwich, sandwich_of
+from certifit.linear_model.logistic import block_statistics as logistic_statistics
+from certifit.optimise.proximal_newton import ProximalTuning, minimise_penalised_quadratic
 from certifit.rows.block import BlockTuning, block_tuning
 
 N, D = 120, 5000
@@ -111,5 +115,47 @@ def test_pairs_of_sparse_entries_make_the_gram_matrix():
         whole = sandwich(Z.toarray(), h, intercept)[np.ix_(columns, columns)]
         for rows in (Z, backwards):
             np.testing.assert_allclose(
-                sandwich_of(rows, h, intercept, columns, compiled_entries=0), whole, rtol=1e-12
+                sandwich_of(rows, h, intercept, columns, SparseHessianTuning(compiled_entries=0)), whole, rtol=1e-12
             )
+
+
+FACTORED = SparseHessianTuning(factored_columns=0)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rows_stand_for_their_hessian(intercept, ridge):
+    """The same minimum from the entries of the rows as from the square matrix, rows in two blocks."""
+    rng = np.random.default_rng(2)
+    Z, h = X[:, 10:40].tocsr(), rng.random(N) + 0.1
+    columns, strengths = np.arange(30 + intercept), np.append(np.full(30, ridge), np.zeros(int(intercept)))
+    g, x = 3 * rng.normal(size=len(columns)), rng.normal(size=len(columns))
+    lam = np.append(np.full(30, 0.5), np.zeros(int(intercept)))
+    H = sandwich(Z.toarray(), h, intercept) + np.diag(strengths) + 1e-3 * np.diag(lam)
+    parts = [sandwich_of(Z[rows], h[rows], intercept, columns, FACTORED) for rows in (slice(0, 50), slice(50, None))]
+    factored = (parts[0] + parts[1]).with_ridge(strengths + 1e-3 * lam)
+    arguments = g, lam, x, 1e-24, ProximalTuning(sweeps=100_000, creeping=100_000)
+    want, found = minimise_penalised_quadratic(H, *arguments), minimise_penalised_quadratic(factored, *arguments)
+    assert 0 < np.count_nonzero(want == 0) < 30
+    np.testing.assert_allclose(found, want, atol=1e-8)
+
+
+@pytest.mark.parametrize("model", [Lasso(alpha=0.05, tol=1e-9), ElasticNet(alpha=0.05, tol=1e-9),
+                                   LogisticRegression("l1", C=2.0, tol=1e-9)])  # fmt: skip
+def test_fits_by_rows_in_place_of_hessians_reach_the_same_minimum(model, monkeypatch):
+    y = LABELS if isinstance(model, LogisticRegression) else Y
+    want = clone(model).fit(X, y)
+    calls = []
+
+    def factored(Z, h, intercept, columns):
+        calls.append(len(h))
+        return sandwich_of(Z, h, intercept, columns, FACTORED)
+
+    for module in (glm_statistics, logistic_statistics):
+        monkeypatch.setattr(module, "sandwich_of", factored)
+    with block_tuning(BlockTuning(fixed_rows=50)):
+        found = clone(model).fit(X, y)
+    assert 50 in calls
+    assert audit(found, X, y).holds
+    np.testing.assert_allclose(found.coef_, want.coef_, atol=1e-5)

@@ -15,6 +15,7 @@ from scipy import sparse
 from certifit.linear_model.row_scaling_loops import SparseEntries, add_pairs, root_rows
 from certifit.numerics.products import adjoint, choose_shift, gram, scale_rows, shifted
 from certifit.optimise.self_concordance import ReachRequest, RowReach
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array, Largest, Matrix
 
 
@@ -73,13 +74,27 @@ def sandwich(Z: Matrix, h: Array, intercept: bool) -> Array:
     return np.block([[inner, border[:, None]], [border[None], np.array([[h.sum()]])]])
 
 
-def sandwich_of(Z: Matrix, h: Array, intercept: bool, columns: Array | None, compiled_entries: int = 2**17) -> Array:
-    """The same in these columns of (Z, 1) alone; from `compiled_entries` on, CSR entries are multiplied in pairs."""
+@dataclass(frozen=True)
+class SparseHessianTuning:
+    """In which form the Hessian of some columns of CSR rows is measured."""
+
+    compiled_entries: int = 2**17  # stored entries of a block from which on they are multiplied in pairs
+    factored_columns: int = 1000  # columns beyond which the rows themselves stand for it
+
+
+def sandwich_of(
+    Z: Matrix, h: Array, intercept: bool, columns: Array | None, tuning: SparseHessianTuning = SparseHessianTuning()
+) -> Array | SparseCurvature:
+    """The same in these columns of (Z, 1) alone; of many columns of CSR rows as its factors."""
     if columns is None:
         return sandwich(Z, h, intercept)
     d = Z.shape[1]
     picked, one = columns[columns < d], bool(intercept and (columns == d).any())
-    if isinstance(Z, np.ndarray) or Z.nnz < compiled_entries:
+    if isinstance(Z, np.ndarray):
+        return sandwich(Z[:, picked], h, one)
+    if len(picked) > tuning.factored_columns:
+        return SparseCurvature(((sparse.csr_array(Z)[:, picked], h),), one)
+    if Z.nnz < tuning.compiled_entries:
         return sandwich(Z[:, picked], h, one)
     place, out = np.full(d, -1), np.zeros((len(picked) + one, len(picked) + one))
     place[picked] = np.arange(len(picked))

@@ -8,7 +8,7 @@ whose name ends in `of_entries`: the fast one is tried first, and a NaN in its r
 | columns | sums | scores |
 |---|---|---|
 | Gaussian | `add_moments`, `add_moments_of_entries` | `squared_distances`, `squared_distances_of_entries` |
-| Bernoulli | `add_threshold_counts` | `threshold_products`, `threshold_scores_of_entries` |
+| Bernoulli | `add_threshold_counts`, `add_whole_counts` | `threshold_products`, `threshold_scores_of_entries` |
 | categorical | `add_category_counts` | `category_scores` |
 """
 
@@ -193,38 +193,86 @@ def _add_threshold_counts_of_arrays(X, w, groups, t, above, below, odd):
 
 
 @compiled_with(fastmath=ANY_ORDER)
+def add_whole_counts(X, w, groups, t, above, total):
+    """Add Σ w [x > t] to above (k, d) and Σ x to total (d,), which is no number where an entry is not finite.
+
+    Of whole weights every order of addition gives the same bits, and what is not above t is the rest.
+    """
+    order, start = groups
+    for c in range(above.shape[0]):
+        i, end, up = start[c], start[c + 1], above[c]
+        while i + 4 <= end:
+            a, b, e, f = X[order[i]], X[order[i + 1]], X[order[i + 2]], X[order[i + 3]]
+            wa, wb, we, wf = w[order[i]], w[order[i + 1]], w[order[i + 2]], w[order[i + 3]]
+            for j in range(X.shape[1]):
+                up[j] += ((wa if a[j] > t else 0.0) + (wb if b[j] > t else 0.0)) + (
+                    (we if e[j] > t else 0.0) + (wf if f[j] > t else 0.0)
+                )
+                total[j] += (a[j] + b[j]) + (e[j] + f[j])
+            i += 4
+        while i < end:
+            a, wa = X[order[i]], w[order[i]]
+            for j in range(X.shape[1]):
+                up[j] += wa if a[j] > t else 0.0
+                total[j] += a[j]
+            i += 1
+
+
+@compiled_with(fastmath=ANY_ORDER)
 def threshold_products(X, t, D, out):
-    """Set out (n, k) to Σ_j D[c, j] over the x > t; NaN for a row with an entry that is missing or infinite."""
+    """Set out (n, k) to Σ_j D[c, j] over the x > t; NaN for a row with an entry that is missing or infinite.
+
+    Four rows and five classes at a time: their twenty sums stay in registers, and what is loaded is used often.
+    """
     n, d = X.shape
     k = D.shape[0]
-    B = np.empty((4, d))  # four rows as 0 and 1, once for all classes
-    odd = np.zeros(4)  # 0, or NaN for a row with an entry that is not finite
+    flat, ahead = X.reshape(-1), 0.0
     for i in range(0, n, 4):
-        for r in range(4):
-            row, b = X[min(i + r, n - 1)], B[r]
-            total = 0.0
-            for j in range(d):
-                b[j] = 1.0 if row[j] > t else 0.0
-                total += row[j]
-            odd[r] = total - total
-        a, b, e, f = B[0], B[1], B[2], B[3]
         i_b, i_e, i_f = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
-        for c in range(0, k, 2):  # two classes at a time: each 0 or 1 is loaded half as often
-            c_q = min(c + 1, k - 1)
-            p, q = D[c], D[c_q]
-            sa, sb, se, sf = odd[0], odd[1], odd[2], odd[3]
-            ta, tb, te, tf = sa, sb, se, sf
+        a, b, e, f = X[i], X[i_b], X[i_e], X[i_f]
+        # One entry of each 64 bytes of the next rows: memory sends them while these rows are worked on.
+        for j in range((i + 4) * d, min(i + 8, n) * d, 8):
+            ahead = max(ahead, flat[j])
+        for c in range(0, k, 5):
+            c_q, c_u, c_v, c_z = min(c + 1, k - 1), min(c + 2, k - 1), min(c + 3, k - 1), min(c + 4, k - 1)
+            p, q, u, v, z = D[c], D[c_q], D[c_u], D[c_v], D[c_z]
+            sa, ap, aq, au, av, az = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            sb, bp, bq, bu, bv, bz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            se, ep, eq, eu, ev, ez = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            sf, fp, fq, fu, fv, fz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             for j in range(d):
-                sa += a[j] * p[j]
-                sb += b[j] * p[j]
-                se += e[j] * p[j]
-                sf += f[j] * p[j]
-                ta += a[j] * q[j]
-                tb += b[j] * q[j]
-                te += e[j] * q[j]
-                tf += f[j] * q[j]
-            out[i, c], out[i_b, c], out[i_e, c], out[i_f, c] = sa, sb, se, sf
-            out[i, c_q], out[i_b, c_q], out[i_e, c_q], out[i_f, c_q] = ta, tb, te, tf
+                x, sa = (1.0 if a[j] > t else 0.0), sa + a[j]
+                ap += x * p[j]
+                aq += x * q[j]
+                au += x * u[j]
+                av += x * v[j]
+                az += x * z[j]
+                x, sb = (1.0 if b[j] > t else 0.0), sb + b[j]
+                bp += x * p[j]
+                bq += x * q[j]
+                bu += x * u[j]
+                bv += x * v[j]
+                bz += x * z[j]
+                x, se = (1.0 if e[j] > t else 0.0), se + e[j]
+                ep += x * p[j]
+                eq += x * q[j]
+                eu += x * u[j]
+                ev += x * v[j]
+                ez += x * z[j]
+                x, sf = (1.0 if f[j] > t else 0.0), sf + f[j]
+                fp += x * p[j]
+                fq += x * q[j]
+                fu += x * u[j]
+                fv += x * v[j]
+                fz += x * z[j]
+            # 0, or NaN for a row with an entry that is not finite.
+            sa, sb, se, sf = sa - sa, sb - sb, se - se, sf - sf
+            out[i, c], out[i_b, c], out[i_e, c], out[i_f, c] = ap + sa, bp + sb, ep + se, fp + sf
+            out[i, c_q], out[i_b, c_q], out[i_e, c_q], out[i_f, c_q] = aq + sa, bq + sb, eq + se, fq + sf
+            out[i, c_u], out[i_b, c_u], out[i_e, c_u], out[i_f, c_u] = au + sa, bu + sb, eu + se, fu + sf
+            out[i, c_v], out[i_b, c_v], out[i_e, c_v], out[i_f, c_v] = av + sa, bv + sb, ev + se, fv + sf
+            out[i, c_z], out[i_b, c_z], out[i_e, c_z], out[i_f, c_z] = az + sa, bz + sb, ez + se, fz + sf
+    return ahead  # so that the compiler leaves these reads in
 
 
 @called_from_python

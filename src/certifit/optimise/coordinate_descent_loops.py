@@ -1,5 +1,7 @@
 """Coordinate descent on a quadratic with an L1 penalty: the inner problem of proximal Newton steps."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from certifit.numerics.compiled.compiling import called_from_python, twin_of
@@ -68,6 +70,58 @@ def _shrink_quadratic_by_rows(H, q, lam, x, tol, max_sweeps):
         if largest <= tol and full:
             return sweep + 1
         full = largest <= tol
+    return max_sweeps
+
+
+class RootColumns(NamedTuple):
+    """Sparse columns y of rows multiplied by roots of their curvatures h, and what a free intercept makes of them."""
+
+    indptr: np.ndarray  # (m + 1,)
+    indices: np.ndarray
+    data: np.ndarray
+    curvatures: np.ndarray  # (m,) Σ y² + ridge, less what the best intercept takes off
+    totals: np.ndarray  # (m,) Σ √h y; 0 without an intercept
+    weight: float  # Σ h; 1 without an intercept
+    ridge: np.ndarray  # (m,)
+
+
+@called_from_python
+def shrink_columns(columns, q, lam, x, v, tol, max_sweeps):
+    """Minimise q·d + ½ |d|²_S + Σ lam_j |x_j| over x = start + d, in place, as `shrink_quadratic` does.
+
+    S = YᵀY - totals totalsᵀ / weight + diag(ridge) with sparse columns Y (n, m); v (n,) is 0 and becomes Y d. Returns
+    the number of sweeps.
+    """
+    start, moved = x.copy(), 0.0  # Σ totals d
+    full = True
+    for sweep in range(max_sweeps):
+        largest = 0.0
+        for j in range(x.shape[0]):
+            a, old = columns.curvatures[j], x[j]
+            if a <= 0.0 or (not full and old == 0.0):
+                continue
+            r = q[j] - columns.totals[j] * (moved / columns.weight) + columns.ridge[j] * (old - start[j])
+            for k in range(columns.indptr[j], columns.indptr[j + 1]):
+                r += columns.data[k] * v[columns.indices[k]]
+            z = a * old - r
+            new = 0.0
+            if z > lam[j]:
+                new = (z - lam[j]) / a
+            elif z < -lam[j]:
+                new = (z + lam[j]) / a
+            move = new - old
+            if move != 0.0:
+                x[j] = new
+                moved += move * columns.totals[j]
+                for k in range(columns.indptr[j], columns.indptr[j + 1]):
+                    v[columns.indices[k]] += move * columns.data[k]
+                largest = max(largest, a * move * move)
+        if largest <= tol:
+            if full:
+                return sweep + 1
+            full = True
+        else:
+            full = False
     return max_sweeps
 
 

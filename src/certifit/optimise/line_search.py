@@ -9,7 +9,7 @@ Reference: Nocedal & Wright, Numerical Optimization (2006), section 3.1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class DescentPoint(NamedTuple):
     value: float
     gradient: Array  # (m,)
     gap: float  # proved bound on value - minimum; inf where there is none
-    hessian: Array | None  # (m, m) where it was measured, in the rule's `columns`
+    hessian: Any  # (m, m) array, or its sparse factors, where it was measured, in the rule's `columns`; or None
     lam: Array | float = 0.0  # (m,) weights of an L1 penalty, which `value` counts and `gradient` does not
     screen: Array | None = None  # (m,) the gradient once the intercepts have moved to their best; None: `gradient`
     rounding: float = 0.0  # rises of the value by this much are rounding, where it is a difference of larger numbers
@@ -75,10 +75,18 @@ class DescentState(NamedTuple, Generic[R]):
 
 
 def descend(
-    state: DescentState[R], point: DescentPoint, tuning: LineSearchTuning = LineSearchTuning()
+    state: DescentState[R],
+    point: DescentPoint,
+    tuning: LineSearchTuning = LineSearchTuning(),
+    enough: float = -np.inf,
 ) -> Step[DescentState[R]]:
-    """Accept the trial point and take the next step, or shorten the step from the last accepted point."""
+    """Accept the trial point and take the next step, or shorten the step from the last accepted point.
+
+    No step is sought from a point whose gap is proved to be at most `enough`.
+    """
     base, move = state.base, state.move
+    if point.gap <= enough:
+        return Step(state._replace(base=point, move=None), point.value, point.gap)
     if base is not None and move is not None:
         allowed = base.value + tuning.sufficient * state.t * move.slope
         allowed += tuning.rounding * abs(base.value) + base.rounding

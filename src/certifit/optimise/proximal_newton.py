@@ -22,6 +22,7 @@ from certifit.optimise.coordinate_descent_loops import shrink_quadratic
 from certifit.optimise.line_search import DescentPoint, Move
 from certifit.optimise.newton import NewtonTuning
 from certifit.optimise.sign_search import search_signs
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array
 
 
@@ -39,8 +40,9 @@ class ProximalTuning:
 
     @classmethod
     def of_columns(cls, columns: int, many: int = 2000) -> ProximalTuning:
-        """Of many columns working sets are large: signs are dear to search for, and first steps need few digits."""
-        return cls(creeping=500, coarsest_gap=1.0) if columns > many else cls()
+        """Of many columns working sets are large: signs are dear to search for, and first steps
+        need few digits; of the columns whose gradients are nearly as large as the penalty few are used in the end."""
+        return cls(creeping=500, coarsest_gap=1.0, candidate_share=0.98) if columns > many else cls()
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Proximal:
 
     working: bool = False  # whether the Hessian is measured in a working set only
     columns: Array | None = None  # coordinates in which the Hessian is (to be) measured; None: all
-    hessian: Array | None = None  # (c, c) the last one measured, in those columns
+    hessian: Array | SparseCurvature | None = None  # (c, c) the last one measured, in those columns
     wants_hessian: bool = True
     quadratic: bool = False  # whether the Hessian is the same everywhere
     gap: float = np.inf  # at the last accepted point
@@ -100,17 +102,19 @@ class Proximal:
 
 
 def minimise_penalised_quadratic(
-    H: Array, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning
+    H: Array | SparseCurvature, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning
 ) -> Array:
     """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,)."""
+    if isinstance(H, SparseCurvature):
+        return H.minimise(g, lam, x, goal, tuning.sweeps)
     free, shrunk = np.flatnonzero(lam == 0), np.flatnonzero(lam)
     m, out, S, q = len(shrunk), x.copy(), H, g[shrunk]
     if len(free):
-        S = H[:m, :m].copy() if free[0] == m else H[np.ix_(shrunk, shrunk)]
+        inner = H[:m, :m] if free[0] == m else H[np.ix_(shrunk, shrunk)]
         border, solve = H[np.ix_(free, shrunk)], factor(H[np.ix_(free, free)]).solve
-        less = solve(border)
-        for i in range(0, m, 256):  # a large product is not made whole
-            S[i : i + 256] -= border[:, i : i + 256].T @ less
+        less, S = solve(border), np.empty((m, m))
+        for i in range(0, m, 64):  # a large product is not made whole
+            np.subtract(inner[i : i + 64], border[:, i : i + 64].T @ less, out=S[i : i + 64])
         q = q - border.T @ solve(g[free])
     z = x[shrunk]
     linear = q - S @ z

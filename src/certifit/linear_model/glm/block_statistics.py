@@ -15,6 +15,7 @@ from certifit.linear_model.glm.target import Response, take_apart
 from certifit.linear_model.linear_rows import moment, rounded_up, row_reach, sandwich, sandwich_of
 from certifit.losses.response_losses import LogTweedieLoss, ResponseLoss
 from certifit.optimise.self_concordance import ReachRequest, RowReach
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array, Block, Largest, Sums
 
 
@@ -35,7 +36,7 @@ class GlmPass(Sums):
 
     loss: float
     g: Array  # (m,)
-    H: Array | float  # (m, m); 0 where not asked for
+    H: Array | SparseCurvature | float  # (m, m); 0 where not asked for
     totals: GlmTotals | float  # 0 where not asked for
     reach: RowReach | float  # 0 where not asked for
     slope: float = 0.0  # Σ w |φ'|
@@ -79,7 +80,7 @@ def measure(
             m = len(theta)
             return GlmPass(np.inf, np.zeros(m), np.zeros((m, m)) if request.hessian else 0.0, once, reach)
     with np.errstate(over="ignore", invalid="ignore"):  # `check_overflow` looks at the sums
-        H: Array | float = 0.0
+        H: Array | SparseCurvature | float = 0.0
         if request.hessian:
             H = sandwich_of(Z, response.w * h, coordinates.appends_one, request.columns)
         wu = response.w * u
@@ -121,7 +122,9 @@ def _log_link_pass(theta: Array, Z: Array, loss: LogTweedieLoss, response: Respo
     return GlmPass(found.loss, g, H, once, reach, found.slope, found.curvature, Largest(found.score))
 
 
-def measure_gram(columns: Array, coordinates: GlmCoordinates, layout: ResponseLayout, block: Block) -> Array:
+def measure_gram(
+    columns: Array, coordinates: GlmCoordinates, layout: ResponseLayout, block: Block
+) -> Array | SparseCurvature:
     """The Hessian of squares in these entries of θ, which is that of every θ."""
     response = take_apart(layout, block)
     return sandwich_of(coordinates.rows(response.X), response.w, coordinates.appends_one, columns)

@@ -65,7 +65,7 @@ def start_from(problem: GlmProblem, sample: ArrayRows, null: float) -> tuple[Glm
     # Least squares needs one Hessian, that of all rows, and then nothing else.
     if penalty.alpha * penalty.l1_ratio > 0 or not loss.concordance:
         return problem, theta
-    H: Array | float | None = part.data_hessian(theta)
+    H: Any = part.data_hessian(theta)
     if H is None:
         H = sample.sum(partial(measure, theta, coordinates, loss, problem.layout, GlmRequest(hessian=True))).H
     assert part.totals is not None

@@ -128,7 +128,8 @@ class GlmProblem:
             self.totals = s.totals
         if state.base is None and not np.isfinite(s.loss):
             refuse_start(self.loss)
-        step = descend(state, self.point(state.x, s, state.rule.columns))
+        point = self.point(state.x, s, state.rule.columns)
+        step = descend(state, point, enough=self.tol if self.proved else -np.inf)
         return step if self.proved else step._replace(gain=self.tuning.caution * step.gain)
 
     def data_hessian(self, theta: Array) -> Array | None:

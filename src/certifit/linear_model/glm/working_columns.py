@@ -25,6 +25,7 @@ from certifit.linear_model.glm.solve import GlmProblem
 from certifit.numerics.moments import check_overflow
 from certifit.optimise.line_search import DescentPoint, DescentState, Direction
 from certifit.optimise.proximal_newton import Proximal, ProximalTuning
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array
 
 
@@ -61,8 +62,11 @@ class WorkingSetSquares(GlmProblem):
         half = max(0.0, s.loss + self.totals.constant)
         value = half + self.penalty_at(theta)
         gradient = check_overflow(s.g) + lam2 * theta
-        hessian = None
-        if isinstance(s.H, np.ndarray):
+        hessian: Array | SparseCurvature | None = None
+        if isinstance(s.H, SparseCurvature):
+            assert columns is not None
+            hessian = s.H.with_ridge(lam2[columns])
+        elif isinstance(s.H, np.ndarray):
             hessian = check_overflow(s.H)
             hessian[np.diag_indices(len(hessian))] += lam2 if columns is None else lam2[columns]
         v, balanced = s.g, half

@@ -16,6 +16,7 @@ import numpy as np
 from certifit.linear_model.linear_rows import moment, row_reach, sandwich, sandwich_of, shift_rows
 from certifit.losses.softmax_loops import binary_rows, softmax_rows
 from certifit.optimise.self_concordance import ReachRequest, RowReach
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array, Block, Matrix, Sums
 
 
@@ -34,7 +35,7 @@ class LogisticPass(Sums):
     g: Array  # (k, d1) gradient Σ w (p - y) z̃
     margin: Smallest  # smallest lead of a row's own score over the best other one
     curvature: Array  # (k, k) Hessian in the intercepts alone
-    H: Array | float  # (k d1, k d1) Hessian, or its part in the wanted columns
+    H: Array | SparseCurvature | float  # (k d1, k d1) Hessian, or its part in the wanted columns
     expected: Array | float  # (k, d1) Σ w p z̃
     total: Array | float  # (d1,) Σ w z̃
     reach: RowReach | float
@@ -66,7 +67,7 @@ def measure(
     else:
         loss, margin = softmax_rows(eta, y, w, P, R)
         curvature = np.diag(w @ P) - P.T @ (P * w[:, None])
-    H: Array | float = 0.0
+    H: Array | SparseCurvature | float = 0.0
     if request.hessian:
         H = sandwich_of(Z, h, intercept, request.columns) if k == 1 else _softmax_hessian(Z, w, P, intercept)
     expected: Array | float = 0.0

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from certifit.optimise.line_search import DescentPoint, DescentState, Direction,
 from certifit.optimise.newton import Newton
 from certifit.optimise.proximal_newton import Proximal, ProximalTuning
 from certifit.optimise.self_concordance import ConcordanceProof, HessianPoint, LastGradient, ReachRequest, RowReach
+from certifit.optimise.sparse_curvature import SparseCurvature
 from certifit.rows import Array, ArrayRows, Rows
 
 
@@ -94,7 +95,7 @@ class LogisticProblem:
     def update(self, state: DescentState[Direction], s: LogisticPass) -> Step[DescentState[Direction]]:
         """The next state, by the direction rule or by a step in the intercepts alone."""
         point = self.point(state.x, s, state.rule.columns)
-        step = descend(state, point)
+        step = descend(state, point, enough=self.tol if self.lam1 > 0 else -np.inf)
         by_duality = self.lam2 > 0 and not self.concordant and self.lam1 == 0
         if step.gain > self.tol and self.intercept and by_duality and step.params.base is point:
             balance = self._balance(point, s)
@@ -129,9 +130,12 @@ class LogisticProblem:
         ridge, lasso = self._strengths(self.lam2), self._strengths(self.lam1)
         value = s.loss + 0.5 * float((ridge * theta**2).sum()) + float((lasso * np.abs(theta)).sum())
         gradient = (s.g + ridge * theta).ravel()
-        hessian = None
+        hessian: Any = None
         if isinstance(s.H, np.ndarray):
             hessian = self.hessian(check_overflow(s.H), columns)
+        elif isinstance(s.H, SparseCurvature):
+            assert columns is not None
+            hessian = s.H.with_ridge(ridge.ravel()[columns])
         if self.several:
             self.slope = x, gradient
             self.curved = self.curved if hessian is None else (x, hessian)
