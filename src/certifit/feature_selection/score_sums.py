@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from certifit.exceptions import DataError
 from certifit.feature_selection.column_scaling import measure_in_range
 from certifit.naive_bayes.class_moments import ClassMoments, measure_class_moments, ratio
-from certifit.rows import Array, Block, Matrix, Rows, Sums
+from certifit.rows import Array, Block, Matrix, Rows, Sums, transpose
 
 CELLS = 15  # into which measurements are cut; odd, so that no cut is at the mean, where values are often equal
 
@@ -87,7 +87,8 @@ def _sum_by_class(k: int, names: Array | None, block: Block) -> _ScoreTotals:
             fix="Use score_func='anova' for measurements.",
         )
     class_weights = (block.y == np.arange(k)[:, None]) * block.w  # (k, rows)
-    return _ScoreTotals(np.asarray((block.X.T @ class_weights.T).T, dtype=np.float64), class_weights.sum(axis=1))
+    sums = np.asarray((transpose(block.X) @ class_weights.T).T, dtype=np.float64)
+    return _ScoreTotals(sums, class_weights.sum(axis=1))
 
 
 def column_in_words(column: int, names: Array | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from certifit.rows import Array, Matrix
+from certifit.rows import Array, Matrix, transpose
 
 ENOUGH = 2048  # rows from which a shift is estimated
 
@@ -62,7 +62,7 @@ def round_shift(shift: Array, dtype: Any) -> Array:
 def weighted_sum(X: Matrix, w: Array, shift: Array | None) -> Array:
     """Return Σ w (x - c) (d,) in float64; dense rows of float32 are converted a few at a time, within the cache."""
     if sparse.issparse(X):
-        total = X.T @ w
+        total = transpose(X) @ w
         return total if shift is None else total - w.sum() * shift
     step = max(1, 2**15 // X.shape[1])
     total = np.zeros(X.shape[1])
@@ -80,7 +80,7 @@ def shifted(X: Matrix, shift: Array | None) -> Matrix:
 
 def adjoint(X: Matrix, R: Array) -> Array:
     """Return the product Xᵀ R."""
-    return X.T @ R
+    return transpose(X) @ R
 
 
 def gram(X: Matrix) -> Array:

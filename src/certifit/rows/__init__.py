@@ -1,7 +1,7 @@
 """Tables of any kind, in memory, in files or on a cluster, as sequences of row blocks over which sums are taken."""
 
 from certifit.rows.as_rows import as_rows
-from certifit.rows.block import Array, Block, Matrix, block_rows
+from certifit.rows.block import Array, Block, Matrix, block_rows, transpose
 from certifit.rows.labels import (
     apply_class_weight,
     apply_class_weights,
@@ -30,5 +30,6 @@ __all__ = [
     "encode_labels",
     "set_threads",
     "thread_count",
+    "transpose",
     "tree_sum",
 ]

@@ -25,7 +25,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from certifit.checkers.linalg.eigenvalue_bounds import computed_largest, has_cholesky_factor
 from certifit.checkers.plain.largest_eigenvalue import largest_eigenvalue
-from certifit.rows import Array, Block, Rows, Sums
+from certifit.rows import Array, Block, Rows, Sums, transpose
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _product_sums(m: Array, V: Array, block: Block) -> _ProductSums:
     w = block.w if V.ndim == 1 else block.w[:, None]
     X = block.X if sparse.issparse(block.X) else block.X - m
     Y = w * (X @ V - m @ V if sparse.issparse(X) else X @ V)
-    return _ProductSums(X.T @ Y, Y.sum(axis=0) if sparse.issparse(X) else np.zeros(V.shape[1:]))
+    return _ProductSums(transpose(X) @ Y, Y.sum(axis=0) if sparse.issparse(X) else np.zeros(V.shape[1:]))
 
 
 def upper_bound(E: Array, hint: float | None) -> float:

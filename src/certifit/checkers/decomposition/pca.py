@@ -32,7 +32,7 @@ from certifit.checkers.linalg.eigenvalue_bounds import EPS, worst_entry
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
-from certifit.rows import Array, Block, Rows, Sums
+from certifit.rows import Array, Block, Rows, Sums, transpose
 
 
 class PCAClaim(NamedTuple):
@@ -285,7 +285,7 @@ def _mean(rows: Rows) -> _MeanSums:
 
 def _mean_sums(origin: Array | None, block: Block) -> _MeanSums:
     X, w = block.X if origin is None else dense(block.X) - origin, block.w
-    return _MeanSums(float(w.sum()), int((w > 0).sum()), np.asarray(X.T @ w, dtype=np.float64))
+    return _MeanSums(float(w.sum()), int((w > 0).sum()), np.asarray(transpose(X) @ w, dtype=np.float64))
 
 
 def _code_squares(B: Array, m: Array, block: Block) -> Array:

@@ -99,8 +99,12 @@ def largest_eigenvalue(
             enough is not None and _log_mass(alpha, beta, enough / unit - rounding) >= threshold
         ):
             break
-        # Where the space is closed under A up to rounding, go on in a fresh direction.
-        q = _orthogonalise(z if beta[-1] > 8 * EPS * size else rng.normal(size=d + k), known)
+        if beta[-1] > 1e-4 * size:
+            # What the two projections above left along the known vectors is rounding beside z too.
+            q = z / beta[-1]
+        else:
+            # Where the space is closed under A up to rounding, go on in a fresh direction.
+            q = _orthogonalise(z if beta[-1] > 8 * EPS * size else rng.normal(size=d + k), known)
     top = float(ritz[-1])
     upper = top if len(alpha) == d else _solve_threshold(alpha, beta, top, threshold)
     y = eigh_tridiagonal(np.array(alpha), np.array(beta[:-1]))[1][:, -1]

@@ -7,6 +7,11 @@ One step: L is X - S + Y/μ with its singular values lowered by 1/μ; S is X - L
 the next Y is μ times what was cut off these entries. It lies in the box |Y_ij| <= tᵢ, so that divided by its spectral
 norm it is a feasible dual point; (L, X - L) is a primal one. μ stays near the value of Candès et al.: the inexact
 method lets it grow, but then the dual point, and with it the gap, stops improving.
+
+At first μ is small, so that few singular values remain, and grows up to that value. From one step to the next the
+leading singular vectors hardly turn, so that one step of subspace iteration from the last ones finds them
+(`leading_part`). The proof does not rest on that: whatever L is, its objective is its own, and the spectral norm of a
+dual point is that of all its singular values.
 References: Candès, Li, Ma & Wright, Robust principal component analysis? (2011); Lin, Chen & Ma, The augmented
 Lagrange multiplier method for exact recovery of corrupted low-rank matrices (2010); for over-relaxation and the
 balancing of μ, Boyd et al., Distributed optimization and statistical learning via ADMM (2011), section 3.4.
@@ -20,11 +25,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import LinAlgError, eigh, qr, svd
 
 from certifit.core import Step
 from certifit.rows import Array
-from certifit.rows.threads import parallel_map, parallel_sum
+from certifit.rows.threads import parallel_map, parallel_sum, single_threaded_blas
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,34 @@ class PursuitTuning:
 
     relaxation: float = 1.6  # over-relaxation of a step; convergence is proved below 2
     dual_every: int = 10  # steps between dual points, and between changes of μ
+    first_share: float = 5.0  # μ of the first step, times the spectral norm of X
+    growth: float = 1.5  # of μ at each of the first steps, up to the value asked for
     balance_ratio: float = 3.0  # of the primal and dual infeasibility, up to which μ stays
     balance_fade: int = 200  # steps after which changes of μ have become half as large
+    oversample: int = 8  # directions beyond those in L that are followed, so that a new one is seen in time
+    part_size: int = 65_536  # entries of the runs of rows that a thread works on: they stay in its cache
+
+
+class LowRank(NamedTuple):
+    """A matrix of low rank, `left @ axes.T`."""
+
+    left: Array  # (n, k)
+    axes: Array  # (d, k) orthonormal columns
+
+
+class PursuitState(NamedTuple):
+    """The variables of the method, and the best primal and dual points so far."""
+
+    S: Array  # (n, d)
+    Y: Array  # (n, d) multipliers
+    mu: float  # penalty parameter μ
+    asked_mu: float  # up to which it grows at first
+    n_iter: int
+    followed: Array  # (d, m) orthonormal columns: the leading right singular vectors at the last step; m may be 0
+    L: LowRank  # (n, d) the low-rank part of least objective
+    objective: float  # of (L, X - L)
+    dual: Array  # (n, d) the feasible dual point of largest value
+    bound: float  # that value
 
 
 @dataclass(frozen=True)
@@ -48,82 +79,124 @@ class Pursuit:
 
     def start(self, mu: float) -> PursuitState:
         """Return the first state: L = 0, and X scaled to a feasible dual point."""
-        X = self.X
-        # The Frobenius norm is no smaller than |X|₂.
-        length = max(float(np.linalg.norm(X)), np.finfo(float).tiny)
+        X, (n, d) = self.X, self.X.shape
+        length = max(spectral_norm(X), np.finfo(float).tiny)
         Y = X / max(length, float((np.abs(X) / self.t).max(initial=0.0)))
-        zero = np.zeros_like(X)
-        return PursuitState(zero, Y, mu, 0, zero, self._sparse_term(X), Y, float(np.vdot(Y, X)))
+        nothing = LowRank(np.zeros((n, 0)), np.zeros((d, 0)))
+        objective = float(self.t[:, 0] @ np.abs(X).sum(axis=1))
+        share = self.tuning.first_share
+        first = mu if mu * length <= share else share / length
+        return PursuitState(
+            np.zeros_like(X), Y, first, mu, 0, nothing.axes, nothing, objective, Y, float(np.vdot(Y, X))
+        )
 
     def measure(self, at: PursuitState) -> PursuitState:
         """Take one step, and return it with the best primal and dual points so far."""
-        X, t, mu, relaxation = self.X, self.t, at.mu, self.tuning.relaxation
-        lift = at.Y / mu
-        A = X - at.S
-        A += lift
-        L, nuclear = shrink(A, 1 / mu)
+        mu, asked, tuning = at.mu, at.asked_mu, self.tuning
+        A = np.empty_like(self.X)
+
+        def lift(rows: slice) -> None:
+            np.divide(at.Y[rows], mu, out=A[rows])
+            A[rows] += self.X[rows]
+            A[rows] -= at.S[rows]
+
+        parallel_map(lift, self._parts())
+        L, nuclear, followed = leading_part(A, 1 / mu, at.followed, self._parts(), tuning.oversample)
         # The memory of A is used again: to allocate arrays of this size takes as long as to fill them.
-        rest = np.subtract(X, L, out=A)
-        sparse_term = self._sparse_term(rest)
-        objective = nuclear + sparse_term
-        B = relaxation * rest
-        B += (1 - relaxation) * at.S
-        B += lift
-        Y = mu * B
-        np.clip(Y, -t, t, out=Y)
-        S = np.subtract(B, Y / mu, out=B)
-        dual, bound = at.dual, at.bound
-        if at.n_iter % self.tuning.dual_every == self.tuning.dual_every - 1:
-            length, value = max(1.0, spectral_norm(Y)), float(np.vdot(Y, X))
+        S, Y = A, np.empty_like(A)
+        sums = parallel_sum(lambda rows: self._change_part(at, L, S, Y, rows), self._parts())
+        objective, dual, bound = nuclear + float(sums[0]), at.dual, at.bound
+        if self._is_turn(at):
+            # The norm is rounded, here and by whoever checks it: both are allowed for, so that what is claimed holds.
+            rounding = 16 * min(Y.shape) * np.finfo(float).eps
+            length, value = max(1.0, spectral_norm(Y) * (1 + rounding)), float(np.vdot(Y, self.X))
             if value / length > bound:
                 dual, bound = Y / length, value / length
-            # This matrix has spectral norm at most 1; the part of it outside the box is the dual infeasibility.
-            inside = mu * (rest - at.S) + at.Y
-            leaving = float(np.vdot(inside - np.clip(inside, -t, t), X))
-            mu = balance(mu, sparse_term - self._sparse_term(S), leaving, at.n_iter, self.tuning)
+        if mu < at.asked_mu:
+            mu = min(at.asked_mu, mu * tuning.growth)
+        elif self._is_turn(at):
+            mu = asked = balance(mu, float(sums[0] - sums[1]), float(sums[2]), at.n_iter, tuning)
         if at.objective < objective:
             L, objective = at.L, at.objective
-        return PursuitState(S, Y, mu, at.n_iter + 1, L, objective, dual, bound)
+        return PursuitState(S, Y, mu, asked, at.n_iter + 1, followed, L, objective, dual, bound)
+
+    def _change_part(self, at: PursuitState, L: LowRank, S: Array, Y: Array, rows: slice) -> Array:
+        """Write S and Y of these rows; return Σ t |X - L|, Σ t |S| and the dual infeasibility along X."""
+        X, t, mu, relaxation = self.X[rows], self.t[rows], at.mu, self.tuning.relaxation
+        before, multipliers, new = at.S[rows], at.Y[rows], Y[rows]
+        rest = X - L.left[rows] @ L.axes.T
+        leaving = 0.0
+        if self._is_turn(at):
+            # This matrix has spectral norm at most 1; the part of it outside the box is the dual infeasibility.
+            inside = mu * (rest - before) + multipliers
+            leaving = float(np.vdot(inside - np.clip(inside, -t, t), X))
+        sparse_term = float(t[:, 0] @ np.abs(rest).sum(axis=1))
+        # B = relaxation · rest + (1 - relaxation) S + Y / μ, and all in units of 1 / μ.
+        rest *= relaxation * mu
+        rest += multipliers
+        np.multiply(before, (1 - relaxation) * mu, out=S[rows])
+        rest += S[rows]
+        np.clip(rest, -t, t, out=new)
+        np.subtract(rest, new, out=S[rows])
+        S[rows] /= mu
+        return np.array([sparse_term, float(t[:, 0] @ np.abs(S[rows]).sum(axis=1)), leaving])
 
     def update(self, at: PursuitState, following: PursuitState) -> Step[PursuitState]:
         gap = max(0.0, at.objective - at.bound)
         return Step(following, self.unit * at.objective, gap / at.objective if gap else 0.0)
 
-    def _sparse_term(self, S: Array) -> float:
-        return float(self.t[:, 0] @ np.abs(S).sum(axis=1))
+    def _is_turn(self, at: PursuitState) -> bool:
+        return at.n_iter % self.tuning.dual_every == self.tuning.dual_every - 1
+
+    def _parts(self) -> list[slice]:
+        return _parts(self.X, max(1, self.tuning.part_size // max(1, self.X.shape[1])))
 
 
-class PursuitState(NamedTuple):
-    """The variables of the method, and the best primal and dual points so far."""
+def leading_part(
+    A: Array, t: float, followed: Array, parts: list[slice], oversample: int
+) -> tuple[LowRank, float, Array]:
+    """Return A with its singular values lowered by t (none below 0), their sum, and the vectors to follow from here.
 
-    S: Array  # (n, d)
-    Y: Array  # (n, d) multipliers
-    mu: float  # penalty parameter μ
-    n_iter: int
-    L: Array  # (n, d) the low-rank part of least objective
-    objective: float  # of (L, X - L)
-    dual: Array  # (n, d) the feasible dual point of largest value
-    bound: float  # that value
+    One step of subspace iteration from `followed`. Where all that it finds is above t, there may be more, and A is
+    decomposed as a whole.
+    """
+    d, m = A.shape[1], followed.shape[1]
+    if m > 0:
+        with single_threaded_blas():
+            # A ≈ Q Wᵀ = (Q R) diag(σ) Pᵀ, the best approximation of A with columns in the span of A `followed`.
+            Q = qr(np.concatenate(parallel_map(lambda rows: A[rows] @ followed, parts)), mode="economic")[0]
+            W = parallel_sum(lambda rows: A[rows].T @ Q[rows], parts)
+            P, sigma, turn = svd(W, full_matrices=False)
+        kept = int((sigma > t).sum())
+        if kept < m:
+            left = Q @ (turn[:kept].T * (sigma[:kept] - t))
+            return LowRank(left, P[:, :kept]), float((sigma[:kept] - t).sum()), P[:, : kept + oversample]
+    L, nuclear = shrink(A, t)
+    more = L.axes.shape[1] + oversample
+    if more > min(A.shape) // 3:
+        return L, nuclear, np.zeros((d, 0))
+    with single_threaded_blas():
+        extra = np.random.default_rng(0).normal(size=(d, oversample))
+        return L, nuclear, qr(np.hstack([L.axes, extra]), mode="economic")[0]
 
 
-def shrink(A: Array, t: float) -> tuple[Array, float]:
+def shrink(A: Array, t: float) -> tuple[LowRank, float]:
     """Return A with its singular values lowered by t (none below 0), and their sum.
 
     >>> L, nuclear = shrink(np.diag([3.0, 1.0, 0.5]), 0.8)
-    >>> np.diag(L).round(12), round(nuclear, 12)
+    >>> np.diag(L.left @ L.axes.T).round(12), round(nuclear, 12)
     (array([2.2, 0.2, 0. ]), 2.4)
     """
+    tall = A.shape[0] >= A.shape[1]
     squares, V = _eigenpairs_above(_gram(A), t * t)
     sigma = np.sqrt(squares)
-    share = 1 - t / sigma
-    tall = A if A.shape[0] >= A.shape[1] else A.T
-    low = np.empty(tall.shape)
-
-    def fill(rows: slice) -> None:
-        low[rows] = (tall[rows] @ V) * share @ V.T
-
-    parallel_map(fill, _parts(tall))
-    return low if tall is A else low.T, float((sigma - t).sum())
+    nuclear = float((sigma - t).sum())
+    with single_threaded_blas():
+        if tall:
+            return LowRank((A @ V) * (1 - t / sigma), V), nuclear
+        # V are left singular vectors, and AᵀV the right ones times σ.
+        axes, R = qr((A.T @ V) * (1 - t / sigma), mode="economic")
+        return LowRank(V @ R.T, axes), nuclear
 
 
 def _eigenpairs_above(G: Array, least: float) -> tuple[Array, Array]:
@@ -159,9 +232,9 @@ def balance(mu: float, primal: float, dual: float, n_iter: int, tuning: PursuitT
 def _gram(A: Array) -> Array:
     """Return AᵀA or AAᵀ, whichever is smaller."""
     tall = A if A.shape[0] >= A.shape[1] else A.T
-    return parallel_sum(lambda rows: tall[rows].T @ tall[rows], _parts(tall))
+    return parallel_sum(lambda rows: tall[rows].T @ tall[rows], _parts(tall, 256))
 
 
-def _parts(A: Array) -> list[slice]:
-    """Return runs of 256 rows for the threads: fixed ones, so that no bit depends on the number of threads."""
-    return [slice(i, i + 256) for i in range(0, len(A), 256)]
+def _parts(A: Array, length: int) -> list[slice]:
+    """Return runs of rows for the threads: fixed ones, so that no bit depends on the number of threads."""
+    return [slice(i, i + length) for i in range(0, len(A), length)]

@@ -196,10 +196,10 @@ def _prepare(X: Array, w: Array, lam: float | None, center: bool) -> _PreparedTa
 
 def _attributes(table: _PreparedTable, at: PursuitState) -> Attributes:
     """Return the fitted attributes at a state of the pursuit."""
-    L = at.L * table.size
-    _, sigma, B = svd(L, full_matrices=False)
-    rank = int((sigma > max(L.shape) * np.finfo(float).eps * sigma[0]).sum())
-    sigma, B = sigma[:rank], fix_signs(B[:rank])
+    _, sigma, turn = svd(at.L.left * table.size, full_matrices=False)
+    rank = int((sigma > max(table.Z.shape) * np.finfo(float).eps * sigma.max(initial=0.0)).sum())
+    sigma, B = sigma[:rank], fix_signs(turn[:rank] @ at.L.axes.T)
+    L = (at.L.left @ at.L.axes.T) * table.size
     X, centre, used = table.X, table.centre, table.used
     low_rank, dual = np.empty_like(X), np.zeros_like(X)
     low_rank[used], dual[used] = centre + L / table.root, table.root * at.dual

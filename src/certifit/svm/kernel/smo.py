@@ -40,6 +40,8 @@ class SmoTuning:
 
     working_set: int = 1024  # most variables that are solved for at a time
     pair_steps: int = 5000  # most pairs in a round
+    whole_steps: int = 200  # the same, where all variables are one working set: Newton's method then goes on;
+    whole_rounds: int = 10  # after so many rounds pairs have to do what it cannot, at badly scaled rows
     round_violation: float = 0.1  # a round ends when its violation is this share of the one it began with,
     whole_violation: float = 1e-3  # or this share, where all variables are one working set
 
@@ -96,7 +98,7 @@ class SmoSolver(WorkingSetSolver[SvmDualPoint, SvmGap]):
     ) -> None:
         super().__init__(gram, limits, len(dual.y), tuning.working_set, rounds)
         self.dual = dual
-        self.max_steps = tuning.pair_steps
+        self.smo_tuning = tuning
         self.violation_left = tuning.whole_violation if self.whole else tuning.round_violation
         self.square: Array | None = None  # (q, q) kernel values within the working set
 
@@ -111,8 +113,10 @@ class SmoSolver(WorkingSetSolver[SvmDualPoint, SvmGap]):
         if not self.whole or self.square is None:
             self.square = self.gram.square(row[chosen])
         part, near = at.alpha[chosen], t[chosen]
-        steps = solve_pairs(self.square, y[chosen], near, part, C[chosen], eps, self.max_steps)
-        if steps == self.max_steps or self.whole:  # of few rows, Newton's method takes the place of many rounds
+        tuning = self.smo_tuning
+        most = tuning.whole_steps if self.whole and self.measured <= tuning.whole_rounds else tuning.pair_steps
+        steps = solve_pairs(self.square, y[chosen], near, part, C[chosen], eps, most)
+        if steps == most or self.whole:  # of few rows, Newton's method takes the place of many rounds
             descend_by_newton(self.square, y[chosen], near, part, C[chosen], np.ones((len(chosen), 1)))
         change = y[chosen] * (part - at.alpha[chosen])
         alpha = at.alpha.copy()

@@ -21,7 +21,7 @@ from scipy import sparse
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
 from certifit.optimise.coordinate_descent_loops import shrink_quadratic
-from certifit.rows import Array, Block, Rows, Sums
+from certifit.rows import Array, Block, Rows, Sums, transpose
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def measure_l1(code: int, C: float, ones: float | None, at: L1Point, block: Bloc
     b = at.theta[d] * ones if ones is not None else 0.0
     z = np.maximum(1.0 - s * (np.asarray(X @ at.theta[:d]) + b), 0.0)
     a = 2 * u * z
-    gradient = -np.asarray(X.T @ (a * s))
+    gradient = -np.asarray(transpose(X) @ (a * s))
     lossy = np.flatnonzero(z > 0)
     A = X[lossy][:, at.columns[at.columns < d]]
     A = np.asarray(A.toarray() if sparse.issparse(A) else A, np.float64)
