@@ -42,7 +42,7 @@ from benchmarks.out_of_core import out_of_core
 from benchmarks.pca import pca_mnist, pca_randomised, pca_tall, svd_sparse
 from benchmarks.ppca import ppca_missing
 from benchmarks.predict import predict
-from benchmarks.reporting import DOCS, RESULTS, Report, plain, say, summary, write
+from benchmarks.reporting import DOCS, RESULTS, Report, plain, say, summary, write, write_summaries
 from benchmarks.robust_pca import robust_pca
 from benchmarks.small_tables import small_tables
 from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
@@ -141,6 +141,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if "summary" in asked.names:
         print(summary(asked.results).markdown())
+        write_summaries(asked.results, asked.docs)
         return 0
     names = list(BENCHMARKS) if "all" in asked.names else asked.names
     if len(names) > 1:  # a process for each: one benchmark's memory and threads do not weigh on the next

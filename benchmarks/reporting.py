@@ -98,10 +98,15 @@ def write(report: Report, name: str, *, trial: bool, results: Path = RESULTS, do
     path.write_text(json.dumps(plain(report.to_dict(name)), indent=1, allow_nan=False) + "\n")
     if not trial:
         rewrite(docs, name, report.markdown(name))
-        rewrite(docs, "summary", summary(results).markdown())
-    if not trial and docs == DOCS:
-        rewrite(README, "benchmarks", worst_of_each_kind(results))
+        write_summaries(results, docs)
     return path
+
+
+def write_summaries(results: Path = RESULTS, docs: Path = DOCS) -> None:
+    """Write the tables that follow from all records, into the page and into the README."""
+    rewrite(docs, "summary", summary(results).markdown())
+    if docs == DOCS:
+        rewrite(README, "benchmarks", worst_of_each_kind(results))
 
 
 def rewrite(docs: Path, name: str, text: str) -> None:
