@@ -187,7 +187,7 @@ def test_scores_that_are_no_numbers_say_where():
         choose_setting(Nan(), {"alpha": [0.1, 9]}, X, Y)
     with pytest.raises(DataError, match=r"the setting \{'alpha': -1\}: Nan that fails on split 1 of 10"):
         choose_setting(Nan(), {"alpha": [-1]}, X, Y)
-    with pytest.raises(DataError, match="on split 1 of 10, a test of 45 rows"):
+    with pytest.raises(DataError, match="on split 1 of 10, 45 of whose rows have predictions that are no numbers"):
         assess(Nan(2.0), X, Y, method="k-fold")
 
 

@@ -339,8 +339,10 @@ class LogisticRegressionCV(LogisticRegression):
 
     def _warn_of_absent(self, roles: Array, data: ArrayRows, classes: Array) -> None:
         """Say which folds are fitted to rows that lack a class."""
-        there = [present_classes(data.take(np.flatnonzero(role & FITTED))) for role in roles]
-        lacking = sum(len(present) < len(classes) for present in there)
+        assert data.y is not None
+        counts = data.w > 0
+        there = [np.bincount(data.y[counts & (role & FITTED > 0)], minlength=len(classes)) for role in roles]
+        lacking = sum(not present.all() for present in there)
         if lacking:
             never = ", which their fits then never expect" if self.fit_intercept else ""
             means = "" if self.refit or not self.fit_intercept else " Coefficients are means over the other folds."

@@ -4,7 +4,8 @@
 
 What a pass measured of L at the last point of one λ, its gradient and Hessian, is that of the first point of the
 next, so that every λ begins with a Newton step that costs no pass. The gap is proved by self-concordance with the
-Hessian of the point itself (`optimise.self_concordance`), rounding included.
+Hessian of the point itself or of the one before (`optimise.self_concordance`), rounding included: where the last step
+is short, the point that it leads to needs no Hessian of its own.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class PathTuning:
     parameters: int = 200  # up to which a Hessian is formed at every point
     halvings: int = 30  # of a step that does not lower the objective
     decrease: float = 1e-4  # share of what the slope promises that a step must gain
+    short_step: float = 1e-4  # that promises so little of the objective: the Hessian before it will do
 
 
 class PathPoint(NamedTuple):
@@ -41,6 +43,7 @@ class PathPoint(NamedTuple):
     loss: float
     gradient: Array  # (d1,)
     hessian: Array  # (d1, d1)
+    origin: Array  # (d1,) θ at which the Hessian was measured: this point, or the one before
 
 
 class PathFits(NamedTuple):
@@ -58,37 +61,49 @@ class RidgePath:
         assert table.y is not None
         Z = shifted(table.X, data.shift)
         self.data, self.y, self.w = data, table.y, table.w
-        self.Z = np.column_stack([Z, np.ones(len(Z))]) if data.intercept else np.ascontiguousarray(Z)
-        self.extent = np.abs(self.Z[self.w > 0]).max(axis=0)
-        self.penalised = np.ones(self.Z.shape[1])
-        self.penalised[self.Z.shape[1] - data.intercept :] = 0.0
-        self.residual, self.curvature = np.empty(len(Z)), np.empty(len(Z))
+        n, d1 = len(Z), Z.shape[1] + data.intercept
+        # A column after the other: a pass weighs them along the rows.
+        self.columns = np.ones((d1, n))
+        self.columns[: Z.shape[1]] = Z.T
+        counted = self.columns if self.w.all() else self.columns[:, self.w > 0]
+        self.extent = np.maximum(counted.max(axis=1), -counted.min(axis=1))
+        self.penalised = np.ones(d1)
+        self.penalised[d1 - data.intercept :] = 0.0
+        self.residual, self.curvature, self.roots = np.empty(n), np.empty(n), np.empty((d1, n))
 
-    def measure(self, x: Array) -> PathPoint:
-        """Measure the data term at θ (d1,)."""
-        loss, _ = binary_rows(self.Z @ x, self.y, self.w, self.residual, self.curvature)
-        roots = self.Z * np.sqrt(self.curvature)[:, None]
-        return PathPoint(x, loss, self.residual @ self.Z, roots.T @ roots)
+    def measure(self, x: Array, near: PathPoint | None = None) -> PathPoint:
+        """Measure the data term at θ (d1,), and its Hessian, or take that of a point near by."""
+        loss, _ = binary_rows(x @ self.columns, self.y, self.w, self.residual, self.curvature)
+        gradient = self.columns @ self.residual
+        if near is not None:
+            return PathPoint(x, loss, gradient, near.hessian, near.origin)
+        roots = np.multiply(self.columns, np.sqrt(self.curvature, out=self.curvature), out=self.roots)
+        return PathPoint(x, loss, gradient, roots @ roots.T, x)
 
     def objective(self, point: PathPoint, lam: float) -> float:
         return point.loss + 0.5 * lam * float(self.penalised @ point.x**2)
 
-    def solve(self, start: PathPoint, lam: float, tol: float, max_iter: int) -> tuple[PathPoint, int] | None:
+    def solve(
+        self, start: PathPoint, lam: float, limits: tuple[float, int], tuning: PathTuning = PathTuning()
+    ) -> tuple[PathPoint, int] | None:
         """Return the point where a relative gap of `tol` is proved, and the steps to it; None where none is."""
-        point, value = start, self.objective(start, lam)
+        (tol, max_iter), point, value = limits, start, self.objective(start, lam)
         for steps in range(max_iter + 1):
             gradient = point.gradient + lam * self.penalised * point.x
-            anchor = HessianPoint.at(point.x, point.hessian + np.diag(lam * self.penalised))
+            if steps == 0 or point.origin is point.x:
+                anchor = HessianPoint.at(point.origin, point.hessian + np.diag(lam * self.penalised))
             step = anchor.factor.solve(-gradient)
+            promise = -0.5 * float(gradient @ step)
             # No gap is proved that is smaller than what the step promises.
-            if -0.5 * float(gradient @ step) <= tol * value:
+            if promise <= tol * value:
                 if anchor.inverse is None:
                     return None
                 proof = ConcordanceProof(1.0, anchor)
                 proof.extent, proof.reach = self.extent, anchor.box(self.extent)
                 if proof.gap(point.x, gradient) <= tol * value:
                     return (point, steps) if self._is_proved(proof, point.x, value, (lam, tol)) else None
-            moved = self._step(point, (lam, value), gradient, step)
+            near = point if steps and point.origin is point.x and promise <= tuning.short_step * value else None
+            moved = self._step((point, near), (lam, value), gradient, step)
             if moved is None:
                 return None
             point, value = moved
@@ -96,16 +111,16 @@ class RidgePath:
 
     def _step(
         self,
-        point: PathPoint,
+        points: tuple[PathPoint, PathPoint | None],
         at: tuple[float, float],
         gradient: Array,
         step: Array,
         tuning: PathTuning = PathTuning(),
     ) -> tuple[PathPoint, float] | None:
         """Go along a step, by halves where the objective does not fall as its slope promises."""
-        (lam, value), slope = at, float(gradient @ step)
+        (lam, value), slope, (point, near) = at, float(gradient @ step), points
         for _ in range(tuning.halvings):
-            found = self.measure(point.x + step)
+            found = self.measure(point.x + step, near)
             below = self.objective(found, lam)
             if below <= value + tuning.decrease * slope:
                 return found, below
@@ -144,7 +159,7 @@ def ridge_path(
         path = RidgePath(data, table)
         point, coef, b, steps = path.measure(np.zeros(d1)), [], [], []
         for C in Cs.tolist():
-            found = path.solve(point, 1 / C, tol, most)
+            found = path.solve(point, 1 / C, (tol, most), tuning)
             if found is None:
                 return None
             point = found[0]
