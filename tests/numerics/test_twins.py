@@ -122,7 +122,7 @@ def test_small_tables_are_fitted_without_numba():
 
 
 def test_a_twin_gives_way_to_large_tables_and_long_work():
-    twin = PlainTwin(np.sort, TwinTuning(most_entries=10, seconds=0.01))
+    twin = PlainTwin(np.sort, TwinTuning(most_entries=10, seconds=0.001))
     assert twin.suffices((np.ones(10), 3.0, (np.ones(10), np.ones((2, 5)))))
     assert not twin.suffices((np.ones(1), (np.ones(11),)))
     twin((np.random.default_rng(0).random(1_000_000),))
