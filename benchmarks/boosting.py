@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,10 @@ def boosting_tall(options: Options) -> Iterator[Case]:
 
 
 def boosting_small(_options: Options) -> Iterator[Case]:
-    yield case("few rows", 1000, 20, 0.3)
+    # On a thousand rows chance moves the log loss of equally good trees by several per cent.
+    every = case("few rows, every library", 1000, 20, 1.0, quality=0.1)
+    yield replace(every, name="few rows, scikit-learn", contestants=every.contestants[:2], target=0.3)
+    yield every
 
 
 def boosting_predict(options: Options) -> Iterator[Case]:
@@ -44,11 +48,11 @@ def _predictor(fit: Contestant, new: Array) -> Contestant:
     return Contestant(fit.name, fit.module, predict)
 
 
-def case(name: str, n: int, d: int, target: float) -> Case:
+def case(name: str, n: int, d: int, target: float, quality: float = 0.02) -> Case:
     X, y = interactions(n + 20_000, d)
     words = f"{TREES} trees of {LEAVES} leaves on {shape(X[:n])}, 255 bins; judged by log loss on 20,000 other rows"
     # Trees that are as good differ by chance: 2 % of the log loss is less than 0.2 points of AUC here.
-    return Case(name, words, contestants(X[:n], y[:n]), HeldOutLogLoss(X[n:], y[n:]), 0.02, target)
+    return Case(name, words, contestants(X[:n], y[:n]), HeldOutLogLoss(X[n:], y[n:]), quality, target)
 
 
 def interactions(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from certifit.tree.routing import packed_trees as routing
+from certifit.tree.routing.code_loops import add_coded_answers
+from certifit.tree.routing.coded_trees import coded_trees
 from certifit.tree.routing.leaf_masks import leaf_masks
 from certifit.tree.routing.mask_loops import add_masked_scores
 
@@ -96,3 +98,32 @@ def test_all_questions_at_once_lead_to_the_leaves_of_a_plain_walk(kinds, missing
 def test_trees_with_more_leaves_than_a_word_has_bits_have_no_masks():
     tree = random_tree(np.random.default_rng(2), 64, 3, 0)
     assert leaf_masks(routing.TreeNodes(*tree[:5]), np.array([0, len(tree[0])]), tree[5], np.zeros((0, 4))) is None
+
+
+@pytest.mark.compiled
+def test_codes_of_one_byte_lead_to_the_leaves_of_a_plain_walk():
+    rng = np.random.default_rng(3)
+    trees = [random_tree(rng, splits, 3, 0) for splits in (5, 0, 12, 40)]
+    for tree in trees:
+        tree[3] = np.where(tree[0] >= 0, np.round(tree[3], 1), tree[3])  # thresholds that several nodes share
+    trees[2][3][0] = np.inf  # all known values go left
+    first = np.cumsum([0, *(len(tree[0]) for tree in trees)])
+    parts = [np.concatenate(part) for part in zip(*trees, strict=True)]
+    packed = routing.packed_trees(routing.TreeNodes(*parts[:5]), first, True, parts[5], np.zeros((0, 4)))
+    X = np.round(rng.normal(size=(151, 3)), 1)  # many values lie on thresholds
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[0] = np.inf, -np.inf, 0.0
+    value = rng.normal(size=(int(first[-1]), 2))
+    want = np.zeros((len(X), 2))
+    for t, tree in enumerate(trees):
+        want += value[first[t] + np.array([walked(tree, (), x) for x in X])]
+    coded, bins = coded_trees(packed, 3)
+    found = np.zeros_like(want)
+    add_coded_answers(bins.encode(X), coded, value[packed.number], found)
+    np.testing.assert_array_equal(found, want)
+
+
+def test_more_thresholds_than_a_byte_can_tell_apart_have_no_codes():
+    tree = random_tree(np.random.default_rng(4), 300, 1, 0)
+    packed = routing.packed_trees(routing.TreeNodes(*tree[:5]), np.array([0, 601]), True, tree[5], np.zeros((0, 4)))
+    assert coded_trees(packed, 1) is None

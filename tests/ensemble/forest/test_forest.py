@@ -23,6 +23,7 @@ from certifit.checkers.ensemble.forest import plain_bootstrap
 from certifit.checkers.ensemble.forest.out_of_bag import summarise
 from certifit.ensemble.forest.bootstrap import Bootstrap
 from certifit.rows import Block, as_rows
+from certifit.tree.routing.packed_trees import add_leaf_values
 
 CANCER = datasets.load_breast_cancer(return_X_y=True)
 DIABETES = datasets.load_diabetes(return_X_y=True)
@@ -519,3 +520,18 @@ def test_whole_weights_that_ask_for_too_many_draws_are_refused_in_words():
         RandomForestClassifier(2, random_state=0).fit(X, y, sample_weight=huge)
     model = RandomForestClassifier(2, max_samples=100, random_state=0).fit(X, y, sample_weight=huge)
     assert audit(model, X, y, huge).holds
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_many_rows_get_the_answers_that_rows_one_by_one_get(missing):
+    X, y = friedman(1600)
+    if missing:
+        X[np.random.default_rng(0).random(X.shape) < 0.05] = np.nan
+    forest = RandomForestRegressor(10, random_state=0).fit(X, y)
+    assert forest.trees_.coded is not None  # so that many rows are answered from their codes
+    block = Block(X, None, np.ones(len(X)), 0)
+    found, want = np.zeros((len(X), 1)), np.zeros((len(X), 1))
+    forest.trees_.add_answers(block, found)
+    add_leaf_values(X, forest.trees_.packed, forest.trees_.value, want)
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(forest.predict(X)[:50], np.concatenate([forest.predict(x[None]) for x in X[:50]]))

@@ -28,14 +28,14 @@ from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.ensemble.forest.bootstrap import Bootstrap, number_of_draws
-from certifit.ensemble.forest.forest_trees import ForestTrees
+from certifit.ensemble.forest.forest_trees import ForestTrees, plain_rows
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.tree.binned.seeded.grow_trees import coded_table, grow_trees, growth_plan, table_borders
 from certifit.tree.binned.seeded.growing import GrowthPlan
 from certifit.tree.decision_tree import DecisionTree
 from certifit.tree.pruning import pruned
-from certifit.tree.routing.packed_trees import add_leaf_values, leaves_of_rows
+from certifit.tree.routing.packed_trees import leaves_of_rows
 from certifit.tree.sklearn_copy import sklearn_tree, with_known_settings
 
 
@@ -224,10 +224,9 @@ class Forest(Estimator):
 
     def _mean_value(self, block: Block) -> Array:
         """The mean over trees of the values of the leaves that each row of a block reaches (n, t, k)."""
-        X = _plain_rows(block)
-        out = np.zeros((len(X), self.trees_.value.shape[1]))
-        add_leaf_values(X, self.trees_.packed, self.trees_.value, out)
-        return (out / len(self.trees_)).reshape(len(X), self.trees_.targets, -1)
+        out = np.zeros((len(block.w), self.trees_.value.shape[1]))
+        self.trees_.add_answers(block, out)
+        return (out / len(self.trees_)).reshape(len(out), self.trees_.targets, -1)
 
     def _leaves(self, block: Block) -> Array:
         return _leaves_of(self.trees_, block)
@@ -319,14 +318,9 @@ class Forest(Estimator):
         return tags
 
 
-def _plain_rows(block: Block) -> Array:
-    """The rows of a block, in the precision that they have."""
-    return block.X if isinstance(block.X, np.ndarray) else dense(block.X)
-
-
 def _leaves_of(trees: ForestTrees, block: Block) -> Array:
     """The number of the leaf that each row of a block reaches in each tree (n, trees)."""
-    return leaves_of_rows(_plain_rows(block), trees.packed)
+    return leaves_of_rows(plain_rows(block), trees.packed)
 
 
 def unseen_answers(trees: ForestTrees, rows: Rows, unseen: Array) -> Array:

@@ -8,9 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from certifit.rows import Array
+from certifit.checkers.plain.blocks import dense
+from certifit.rows import Array, Block
+from certifit.tree.binned.bins import ColumnBins
 from certifit.tree.fitted_tree import Tree
-from certifit.tree.routing.packed_trees import PackedTrees, TreeNodes, packed_trees
+from certifit.tree.routing.code_loops import add_coded_answers
+from certifit.tree.routing.coded_trees import CodedTrees, CodingTuning, coded_trees
+from certifit.tree.routing.packed_trees import (
+    PLAIN_ANSWERS,
+    PackedTrees,
+    TreeNodes,
+    add_leaf_values,
+    packed_trees,
+)
 
 BY_NODE = (
     "children_left", "children_right", "feature", "threshold", "missing_go_to_left", "impurity", "n_node_samples",
@@ -20,6 +30,11 @@ BY_NODE = (
 
 def _one_target() -> Array:
     return np.zeros(0, np.int64)
+
+
+def plain_rows(block: Block) -> Array:
+    """The rows of a block, in the precision that they have."""
+    return block.X if isinstance(block.X, np.ndarray) else dense(block.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +71,27 @@ class ForestTrees:
             self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
         )
         return packed_trees(nodes, np.asarray(self.first), True, np.zeros(0), np.zeros(0))
+
+    @cached_property
+    def coded(self) -> tuple[CodedTrees, ColumnBins] | None:
+        """The same for rows of codes; None where a column has too many thresholds."""
+        return coded_trees(self.packed, 1 + max(0, int(self.feature.max())))
+
+    @cached_property
+    def _value_by_place(self) -> Array:
+        """The values in the order in which nodes are packed: a leaf is looked up once and not twice."""
+        return np.asarray(self.value)[self.packed.number]
+
+    def add_answers(self, block: Block, out: Array, tuning: CodingTuning = CodingTuning()) -> None:
+        """Add to `out` (n, k) the values of the leaves that a block's rows reach, tree after tree."""
+        n, d = block.X.shape
+        many = n >= tuning.fewest_rows and d <= tuning.columns_per_tree * len(self)
+        if many and not PLAIN_ANSWERS.suffices(n * d) and self.coded is not None:
+            trees, bins = self.coded
+            asked = block._replace(X=plain_rows(block)[:, : len(bins.borders)])
+            add_coded_answers(bins.encode_block(asked), trees, self._value_by_place, out)
+        else:
+            add_leaf_values(plain_rows(block), self.packed, self.value, out)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is packed follows from the nodes.

@@ -35,6 +35,7 @@ class CompiledLoop:
     at_once: ClassVar[bool] = False  # compile whatever is called, while `compiled_at_once` says so
     _one_at_a_time: ClassVar[threading.RLock] = threading.RLock()
     _numba: ClassVar[Any] = None  # once it is loaded
+    _unknown: ClassVar[frozenset[str]] = frozenset()  # options that this Numba does not have
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
@@ -59,7 +60,9 @@ class CompiledLoop:
         """What Numba makes of it."""
         with self._one_at_a_time:
             if self._dispatcher is None:
-                self._dispatcher = self._loaded().njit(**self.options)(self._known_to_numba())
+                numba = self._loaded()
+                known = {name: value for name, value in self.options.items() if name not in self._unknown}
+                self._dispatcher = numba.njit(**known)(self._known_to_numba())
         return self._dispatcher
 
     def _known_to_numba(self) -> Callable[..., Any]:
@@ -104,8 +107,10 @@ class CompiledLoop:
         """Numba, told to say when it compiles, and not to be interrupted then."""
         if cls._numba is None:
             import numba
-            from numba.core import event
+            from numba.core import event, options
 
+            if not hasattr(options.DefaultOptions, "_nrt"):
+                CompiledLoop._unknown = frozenset(COUNTED)
             notice.install()
             event.Listener.register(PausedCollection)
             event.register("numba:compile", PausedCollection())
@@ -175,6 +180,11 @@ def twin_of(loop: Any, tuning: TwinTuning = TwinTuning()) -> Callable[[Callable[
     return declared
 
 
+# Whether a loop counts who holds its arrays. Said of each, because others take it over from the loop that calls them.
+COUNTED: dict[str, Any] = {"_nrt": True}
+UNCOUNTED: dict[str, Any] = {"_nrt": False}
+
+
 def _declared(options: dict[str, Any], function: Callable[..., Any]) -> Any:
     """Return the loop; the function itself where Numba is switched off."""
     return function if os.environ.get("NUMBA_DISABLE_JIT") == "1" else CompiledLoop(function, options)
@@ -185,7 +195,7 @@ def compiled_with(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     Numbers are divided as NumPy does, without looking for zeros first.
     """
-    usual = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    usual = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **COUNTED}
     return partial(_declared, {**usual, **options})
 
 
@@ -194,6 +204,11 @@ INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
 called_from_python, called_by_loops = compiled_with(), compiled_with(**INSIDE)
 # What is called for every entry of an array is written into the loop that calls it.
 written_into_loops = compiled_with(**INSIDE, inline="always")
+# Loops that make no arrays need not count who holds those that they get. To hand a record over counts each of its
+# arrays up and down again, which takes longer than the work on a node of few rows.
+called_from_python_uncounted = compiled_with(**UNCOUNTED)
+called_by_loops_uncounted = compiled_with(**INSIDE, **UNCOUNTED)
+written_into_loops_uncounted = compiled_with(**INSIDE, **UNCOUNTED, inline="always")
 
 
 @dataclass(frozen=True)

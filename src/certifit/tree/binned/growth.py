@@ -154,16 +154,15 @@ class BinnedGrower:
 
     def _grow_on_threads(self, rules: BinnedRules) -> None:
         tree, k = self.tree, -1
-        left_rows = np.zeros(self.workers.count, np.int64)
 
         def visit(chunk: int) -> None:
-            left_rows[chunk] = visit_chunk(tree, rules, k, chunk)
+            tree.left_rows[chunk] = visit_chunk(tree, rules, k, chunk)
 
         self.workers.run(visit)
         start_root(tree, rules)
         while (k := next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)) >= 0:
             self.workers.run(visit)
-            finish_split(tree, rules, k, left_rows)
+            finish_split(tree, rules, k)
 
     def _empty_tree(self, codes: Array, bins: ColumnBins) -> GrowingTree:
         limits, n, d, chunks = self.limits, self.n, self.d, self.workers.count
@@ -182,6 +181,7 @@ class BinnedGrower:
             np.ascontiguousarray(groups, np.uint8), np.zeros(2 * most, NODE).view(np.recarray),
             np.zeros((2 * most, chunks, 2), np.int64), np.zeros((2 * most, 256), np.uint8),
             np.zeros(histograms, np.int64), np.zeros(histograms, np.int64), np.zeros(slots + 3, np.int64),
+            np.zeros(d, np.uint8), np.zeros(256, np.int64), np.zeros(chunks, np.int64),
         )  # fmt: skip
 
 

@@ -11,7 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, written_into_loops
+from certifit.numerics.compiled.compiling import (
+    called_by_loops_uncounted,
+    called_from_python_uncounted,
+    written_into_loops_uncounted,
+)
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.binned.histogram_loops import add_counts, add_histogram, count_left, part_rows
@@ -33,41 +37,44 @@ class GrowingTree(NamedTuple):
     sums: Array  # (chunks + s, d · 256) int64: histograms, first those of the chunks, then those of nodes that wait
     counts: Array  # the same for rows
     free: Array  # (s + 3,) histograms not in use, and at the end how many, the nodes made, and the leaves
+    asked: Array  # (d,) uint8: scratch, the columns that a node may ask
+    filled: Array  # (256,) int64: scratch, the bins of a column that hold any rows
+    left_rows: Array  # (chunks,) int64: how many rows of each chunk go left
 
 
 # Numba compiles a function anew for every literal number that it is called with: so these are typed.
 _FIRST, _BEFORE = np.int64(0), np.int64(-1)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _clear(table, to):
     row = table[to]
     for i in range(len(row)):
         row[i] = 0
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _copy(table, to, other):
     a, b = table[to], table[other]
     for i in range(len(a)):
         a[i] = b[i]
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _add(table, to, other):
     a, b = table[to], table[other]
     for i in range(len(a)):
         a[i] += b[i]
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _subtract(table, to, other):
     a, b = table[to], table[other]
     for i in range(len(a)):
         a[i] -= b[i]
 
 
-@called_from_python
+@called_from_python_uncounted
 def next_node(nodes, made, leaves, most):
     """Return the node to split next, or -1 if the tree is done: the best, or, with no limit on leaves, the last."""
     best = -1
@@ -78,14 +85,14 @@ def next_node(nodes, made, leaves, most):
     return best
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _left_is_lighter(node, shift):
     """Whether the left child is the one whose histogram is built from its rows; the other's is the rest."""
     mask = (np.int64(1) << shift) - 1
     return 2 * (node.left_total & mask) <= (node.total & mask)
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _visit_chunk(tree, rules, k, chunk):
     """Part a chunk's rows of node k, add the lighter child's to its histogram, return how many go left.
 
@@ -113,7 +120,7 @@ def _visit_chunk(tree, rules, k, chunk):
     return left
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _count_rows(rows, runs, codes, counts):
     """Count a node's rows bin by bin."""
     for i in range(len(counts)):
@@ -122,7 +129,7 @@ def _count_rows(rows, runs, codes, counts):
         add_counts(rows, runs[chunk, 0], runs[chunk, 1], codes, counts)
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _askable(nodes, k, columns, groups, asked):
     """Mark the columns that a node may ask: of the groups that hold every column of its branch, all columns."""
     for j in range(len(asked)):
@@ -137,7 +144,7 @@ def _askable(nodes, k, columns, groups, asked):
                 asked[j] = 1
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _are_large(tree, rules, k):
     """Whether both children of the best split have enough rows: by their Hessians, else by counting."""
     node = tree.nodes[k]
@@ -152,17 +159,17 @@ def _are_large(tree, rules, k):
     return min(left, node.count - left) >= rules.leaf_rows
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _search(tree, rules, k, place):
     """Find the best split of a node whose histogram is in this place."""
     node = tree.nodes[k]
     node.gain = 0.0
     if node.count < 2 * rules.leaf_rows or node.depth >= rules.depth:
         return
-    asked = np.empty(len(tree.columns), np.uint8)
+    scratch = tree.asked, tree.filled
     while True:
-        _askable(tree.nodes, k, tree.columns, tree.groups, asked)
-        search_histogram(tree.sums[place], tree.counts[place], tree.columns, node, rules, asked, tree.goes_left[k])
+        _askable(tree.nodes, k, tree.columns, tree.groups, tree.asked)
+        search_histogram(tree.sums[place], tree.counts[place], tree.columns, node, rules, scratch, tree.goes_left[k])
         if node.column < 0 or node.counted or rules.by_hessian or _are_large(tree, rules, k):
             return
         # The best split of all leaves a child too few rows: only now is it worth counting.
@@ -170,7 +177,7 @@ def _search(tree, rules, k, place):
         node.counted = 1
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _add_children(nodes, runs, k, made, left_rows):
     """Make the two children of node k; `left_rows` (chunks,) say how many rows of each chunk went left."""
     node = nodes[k]
@@ -190,7 +197,7 @@ def _add_children(nodes, runs, k, made, left_rows):
     node.left, node.right, node.made_gain, node.gain = made, made + 1, node.gain, 0.0
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _bound_children(nodes, k, rules, direction):
     """Between the children's values lies the border that neither side's descendants may cross."""
     node = nodes[k]
@@ -203,7 +210,7 @@ def _bound_children(nodes, k, rules, direction):
         a.low, b.high = middle, middle
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _keep(tree, k, place):
     """Keep a node's histogram, if it has a split to be made later and there is room."""
     node, m = tree.nodes[k], tree.free[-3]
@@ -215,7 +222,7 @@ def _keep(tree, k, place):
             _copy(tree.counts, node.slot, place)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _give_back(free, node):
     """Let others have a node's histogram."""
     if node.slot >= 0:
@@ -224,7 +231,7 @@ def _give_back(free, node):
         node.slot = -1
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _add_chunks(tree, rules, rows):
     """Add the whole numbers of all chunks up in the first; return whether rows were counted."""
     counting = not rules.by_hessian and rows <= rules.counted_rows
@@ -235,7 +242,7 @@ def _add_chunks(tree, rules, rows):
     return counting
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _start_root(tree, rules):
     """Find the best split of the root, of which all chunks have been visited."""
     root = tree.nodes[0]
@@ -247,11 +254,11 @@ def _start_root(tree, rules):
     _keep(tree, _FIRST, _FIRST)
 
 
-@written_into_loops
-def _finish_split(tree, rules, k, left_rows):
+@written_into_loops_uncounted
+def _finish_split(tree, rules, k):
     """Make the children of node k, of which all chunks have been visited, and find their best splits."""
     node, made = tree.nodes[k], tree.free[-2]
-    _add_children(tree.nodes, tree.runs, k, made, left_rows)
+    _add_children(tree.nodes, tree.runs, k, made, tree.left_rows)
     _bound_children(tree.nodes, k, rules, tree.columns[node.column, 2])
     tree.free[-2] += 2
     tree.free[-1] += 1
@@ -290,23 +297,23 @@ def _finish_split(tree, rules, k, left_rows):
     _keep(tree, heavy, _FIRST)
 
 
-@called_from_python
+@called_from_python_uncounted
 def grow_alone(tree, rules):
     """Grow a whole tree on one thread."""
-    left_rows, k = np.zeros(1, np.int64), _BEFORE
+    k = _BEFORE
     while True:
-        left_rows[0] = _visit_chunk(tree, rules, k, _FIRST)
+        tree.left_rows[0] = _visit_chunk(tree, rules, k, _FIRST)
         if k < 0:
             _start_root(tree, rules)
         else:
-            _finish_split(tree, rules, k, left_rows)
+            _finish_split(tree, rules, k)
         k = next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)
         if k < 0:
             return
 
 
 # The same steps for threads, each called from Python; small tables never compile them.
-@called_from_python
+@called_from_python_uncounted
 def visit_chunk(tree, rules, k, chunk):
     """Part a chunk's rows of node k, add the lighter child's to its histogram, return how many go left.
 
@@ -315,13 +322,13 @@ def visit_chunk(tree, rules, k, chunk):
     return _visit_chunk(tree, rules, k, chunk)
 
 
-@called_from_python
+@called_from_python_uncounted
 def start_root(tree, rules):
     """Find the best split of the root, of which all chunks have been visited."""
     _start_root(tree, rules)
 
 
-@called_from_python
-def finish_split(tree, rules, k, left_rows):
+@called_from_python_uncounted
+def finish_split(tree, rules, k):
     """Make the children of node k, of which all chunks have been visited, and find their best splits."""
-    _finish_split(tree, rules, k, left_rows)
+    _finish_split(tree, rules, k)

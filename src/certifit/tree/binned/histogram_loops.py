@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python
+from certifit.numerics.compiled.compiling import called_by_loops_uncounted, called_from_python_uncounted
 from certifit.numerics.compiled.random_bits import random_bits
 
 
-@called_from_python
+@called_from_python_uncounted
 def pack_pairs(pairs, scales, shift, seed, span, packed):
     """Round the pairs (g, h) of a span of rows up or down at random, by their numbers alone, and pack them."""
     g, h = pairs
@@ -26,7 +26,7 @@ def pack_pairs(pairs, scales, shift, seed, span, packed):
         packed[i] = (qg << shift) + qh
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def add_histogram(rows, start, stop, codes, packed, histogram):
     """Add the rows at places [start, stop) of `rows` to a flat histogram (d · 256,); `codes` are flat too.
 
@@ -53,7 +53,7 @@ def add_histogram(rows, start, stop, codes, packed, histogram):
     return seen
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def add_counts(rows, start, stop, codes, counts):
     """Count the rows of each bin, in a flat table (d · 256,)."""
     d = np.uint64(len(counts) >> 8)
@@ -63,7 +63,7 @@ def add_counts(rows, start, stop, codes, counts):
             counts[(j << np.uint64(8)) + np.uint64(codes[first + j])] += 1
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def part_rows(rows, scratch, span, codes, d, column, goes_left):
     """Put the rows that go left before the others, both in their order, and return how many."""
     start, stop = span
@@ -82,7 +82,7 @@ def part_rows(rows, scratch, span, codes, d, column, goes_left):
     return at - start
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def count_left(rows, start, stop, codes, d, column, goes_left):
     """Return how many rows would go left."""
     found = np.int64(0)

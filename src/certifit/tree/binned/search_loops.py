@@ -12,7 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
+from certifit.numerics.compiled.compiling import (
+    called_by_loops,
+    called_by_loops_uncounted,
+    written_into_loops_uncounted,
+)
 from certifit.numerics.compiled.random_bits import random_bits
 
 # What is known of a node. A structured array takes Numba a fraction of the time that an array for each field would.
@@ -57,7 +61,7 @@ class BinnedRules(NamedTuple):
     largest_hessian: int  # of any row, in units
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def bounded_value(total, rules, low, high):
     """Return the best value of a node with these packed sums, within what monotone columns allow."""
     mask = (np.int64(1) << rules.shift) - 1
@@ -65,7 +69,7 @@ def bounded_value(total, rules, low, high):
     return min(max(value, low), high)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _bounded_gain(total, rules, low, high):
     """Return twice what the best allowed value lowers a node's quadratic by."""
     mask = (np.int64(1) << rules.shift) - 1
@@ -73,7 +77,7 @@ def _bounded_gain(total, rules, low, high):
     return -2.0 * float(total >> rules.shift) * v - (float(total & mask) + rules.l2) * v * v
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _filled_bins(sums, n_bins, filled):
     """Write down which of the first bins hold any rows, in their order, and return how many."""
     m = np.int64(0)
@@ -84,7 +88,7 @@ def _filled_bins(sums, n_bins, filled):
     return m
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _search_numbers(cells, node, rules, n_bins, direction, best):
     """Look at every border of a column; note a split that is better than `best` in the node, and return its gain."""
     sums, counts, filled = cells
@@ -192,17 +196,18 @@ def _drop_columns(asked, rules, key):
             asked[j] = 0
 
 
-@written_into_loops
-def search_histogram(sums, counts, columns, node, rules, asked, goes_left):
-    """Find the best split of a node along the columns that are `asked` (d,): note it, and where each code goes.
+@written_into_loops_uncounted
+def search_histogram(sums, counts, columns, node, rules, scratch, goes_left):
+    """Find the best split of a node along the columns that are asked: note it, and where each code goes.
 
-    `sums` and `counts` are flat (d · 256,), `columns` (d, 3) bins, whether categorical, and direction.
+    `sums` and `counts` are flat (d · 256,), `columns` (d, 3) bins, whether categorical, and direction, `scratch` the
+    columns that are asked (d,) and room for 256 numbers.
     """
+    asked, filled = scratch
     whole = _bounded_gain(node.total, rules, node.low, node.high)
     best, column = whole, -1
     if rules.columns < len(asked):
         _drop_columns(asked, rules, node.key)
-    filled = np.empty(256, np.int64)
     for j in range(len(asked)):
         if asked[j] == 0:
             continue

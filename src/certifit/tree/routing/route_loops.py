@@ -1,7 +1,7 @@
-"""The compiled loops that send rows down packed trees, four rows side by side where all questions are about numbers.
+"""The compiled loops that send rows down packed trees, eight rows side by side where all questions are about numbers.
 
 While one row waits for its node to come from memory, the others go on. A leaf leads to itself, so that no row has to
-be asked whether it has arrived before all four have.
+be asked whether it has arrived before all eight have.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from certifit.numerics.compiled.compiling import called_by_loops, called_from_py
 # Marks of a packed column: a leaf; missing values go left; the threshold is the number of a set of categories.
 LEAF, MISSING_LEFT, BY_SET = np.uint32(1 << 31), np.uint32(1 << 30), np.uint32(1 << 29)
 COLUMN = np.uint32((1 << 29) - 1)
+SIDE_BY_SIDE = 8
 LANES = 64  # rows of a run, whose values stay in the cache
 
 
@@ -24,23 +25,37 @@ def _next(X, i, steps, k):
     right = not x <= step.threshold
     if x != x:
         right = step.column & MISSING_LEFT == 0
-    return step.left + np.uint32(right)
+    return np.uint64(step.left) + np.uint64(right)
 
 
 @called_by_loops
 def _walk_by_numbers(X, steps, root, at):
     """Fill in the leaf that each row of a run reaches in a tree without categories: its place among the steps."""
-    last = np.uint64(len(X) - 1)
-    for i in range(np.uint64(0), np.uint64(len(X)), np.uint64(4)):
-        # Of the last rows, the very last may go more than once.
-        i1, i2, i3 = min(i + np.uint64(1), last), min(i + np.uint64(2), last), min(i + np.uint64(3), last)
-        a, b, c, d = root, root, root, root
-        while True:
-            e, f, g, h = _next(X, i, steps, a), _next(X, i1, steps, b), _next(X, i2, steps, c), _next(X, i3, steps, d)
-            if e == a and f == b and g == c and h == d:
-                break
-            a, b, c, d = e, f, g, h
-        at[i], at[i + np.uint64(1)], at[i + np.uint64(2)], at[i + np.uint64(3)] = a, b, c, d
+    for start in range(0, len(X), SIDE_BY_SIDE):
+        # The last rows go together with some of those before them once more.
+        first = max(0, min(start, len(X) - SIDE_BY_SIDE))
+        rows, here = X[first : first + SIDE_BY_SIDE], at[first : first + SIDE_BY_SIDE]
+        here[:] = root
+        if len(rows) < SIDE_BY_SIDE:
+            _walk_some(rows, steps, here)
+            continue
+        moving = True
+        while moving:
+            moving = False
+            for i in range(SIDE_BY_SIDE):  # a number that the compiler knows: eight steps without a loop
+                k = _next(rows, i, steps, here[i])
+                moving |= k != here[i]
+                here[i] = k
+
+
+@called_by_loops
+def _walk_some(rows, steps, here):
+    """Send a few rows down from the places where they are."""
+    for i in range(len(rows)):
+        k = _next(rows, i, steps, here[i])
+        while k != here[i]:
+            here[i] = k
+            k = _next(rows, i, steps, here[i])
 
 
 @called_by_loops

@@ -42,7 +42,7 @@ class StageTuning:
     """How much is checked: rows times trees."""
 
     visits: int = 3_000_000
-    entries: int = 200_000  # stages are looked at together that have so many of these
+    entries: int = 20_000  # stages are looked at together that have so many of these
 
 
 @dataclass(frozen=True)

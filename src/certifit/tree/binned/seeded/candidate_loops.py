@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
+from certifit.numerics.compiled.compiling import called_by_loops_uncounted, written_into_loops_uncounted
 from certifit.rows import Array
 
 GINI, ENTROPY, SQUARED, POISSON = 0, 1, 2, 3
@@ -94,12 +94,12 @@ class CodeSplit(NamedTuple):
     met_missing: bool
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _log_term(s):
     return s * math.log(s) if s > 0 else 0.0
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _side_score(score, a, b):
     """Return the score of a child by its two sums: the larger, the purer."""
     if score == GINI:
@@ -111,7 +111,7 @@ def _side_score(score, a, b):
     return a * math.log(a / b) if a > 0 else -np.inf
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def list_codes(codes, rows, terms, node, found):
     """Fill in the list of a column's codes in a node of two sums; return its length."""
     if node.rows <= SORTED_ROWS:
@@ -119,7 +119,7 @@ def list_codes(codes, rows, terms, node, found):
     return _counted_codes(codes, rows, terms, node, found)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _sorted_codes(codes, rows, terms, node, found):
     """The list by insertion: rows of a code that is there already are added to it."""
     code, a, b, count = found.code, found.a, found.b, found.rows
@@ -151,7 +151,7 @@ def _sorted_codes(codes, rows, terms, node, found):
     return m
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _counted_codes(codes, rows, terms, node, found):
     """The list by sums for every code."""
     code, a, b, count, table = found.code, found.a, found.b, found.rows, found.table
@@ -180,7 +180,7 @@ def _counted_codes(codes, rows, terms, node, found):
     return m
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _breaks_monotony(terms, direction, node, a, b):
     """Whether the children's values are in the wrong order, or beyond what ancestors' splits leave them."""
     oa, ob = node.a - a, node.b - b
@@ -193,7 +193,7 @@ def _breaks_monotony(terms, direction, node, a, b):
     return not (node.low <= left <= node.high and node.low <= right <= node.high)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def best_of_list(found, m, terms, node, drawn, direction):
     """Return the best split along a column from the list of its codes; `drawn` >= 0 is the only border allowed."""
     score, leaf_rows, leaf_weight = terms.score, terms.leaf_rows, terms.leaf_weight
@@ -232,7 +232,7 @@ def best_of_list(found, m, terms, node, drawn, direction):
 # Many classes ---------------------------------------------------------------------------------------------------
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def list_entries(codes, rows, terms, node, found):
     """Fill in the entries of a column in a node of many classes, in the order of codes; return how many."""
     start, end, n, k = node.start, node.end, node.rows, terms.classes
@@ -265,7 +265,7 @@ def list_entries(codes, rows, terms, node, found):
     return n
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _merged_entries(codes, rows, k, node, found):
     """One entry for each code and class that occur, with the weight of all their rows."""
     counts, entry = found.counts, found.entry
@@ -283,7 +283,7 @@ def _merged_entries(codes, rows, k, node, found):
     return m
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def best_of_entries(found, m, terms, node, totals, drawn):
     """Return the best split along a column from its entries; `totals` (k,) are the node's weights of each class."""
     entry, left, right = found.entry, found.left, found.right
@@ -338,7 +338,7 @@ def best_of_entries(found, m, terms, node, totals, drawn):
     return CodeSplit(best, border, side, True, with_missing)
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _moved(left, right, label, w, of_left, of_right):
     """Move weight of a class from right to left; return the sums of squares on both sides."""
     before, rest = left[label], right[label]
@@ -346,7 +346,7 @@ def _moved(left, right, label, w, of_left, of_right):
     return of_left + w * (2 * before + w), of_right - w * (2 * rest - w)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _log_score(left, right, weight, rest):
     """Return the score of two children by their entropies, from the weights of classes, whatever order made them."""
     found = -_log_term(weight) - _log_term(rest)
@@ -358,7 +358,7 @@ def _log_score(left, right, weight, rest):
 # Several targets ------------------------------------------------------------------------------------------------
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def add_channels(codes, rows, channels, node, counts):
     """Add what the rows of a node put into each channel to the sums of their codes."""
     c = len(channels.total)
@@ -369,7 +369,7 @@ def add_channels(codes, rows, channels, node, counts):
             counts[at + k] += channels.rows[r, k]
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def best_of_channels(found, m, terms, node, channels, drawn):
     """Return the best split along a column from the list of its codes and the channels' sums, which become 0."""
     code, counts, left, c = found.code, found.counts, channels.left, len(channels.total)
@@ -404,7 +404,7 @@ def best_of_channels(found, m, terms, node, channels, drawn):
     return CodeSplit(best, border, side, True, with_missing)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _channels_score(terms, channels, weight, rest):
     """Return the score of two children by the channels' sums on the left and in all."""
     one, two = 0.0, 0.0
@@ -428,7 +428,7 @@ def _channels_score(terms, channels, weight, rest):
     return one / weight + two / rest
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def whole_channels_score(terms, channels, weight):
     """Return the score of a node of several targets that is not split."""
     found = 0.0

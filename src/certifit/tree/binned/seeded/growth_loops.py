@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, written_into_loops
+from certifit.numerics.compiled.compiling import (
+    called_by_loops_uncounted,
+    called_from_python,
+    called_from_python_uncounted,
+    written_into_loops_uncounted,
+)
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.binned.seeded.candidate_loops import (
@@ -110,7 +115,7 @@ class Growth(NamedTuple):
     channels: TargetChannels
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def growing_node(growth, start, end, key, depth, limits):
     """Return a node with what its rows add up to; of many classes or several targets also fill in each one's sum."""
     rows, terms, totals = growth.rows, growth.terms, growth.totals
@@ -140,7 +145,7 @@ def growing_node(growth, start, end, key, depth, limits):
     return GrowingNode(start, end, key, depth, end - start, a, b, float(weight), limits[0], limits[1])
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _is_pure(table, rows, start, end):
     """Whether a node's rows have the same targets."""
     y, row = table.y, rows.row
@@ -151,7 +156,7 @@ def _is_pure(table, rows, start, end):
     return True
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _drawn_border(table, j, key, low, high):
     """Return the border nearest to a number drawn between those next to the lowest and the highest code."""
     first = table.first[j]
@@ -166,7 +171,7 @@ def _drawn_border(table, j, key, low, high):
     return k
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _best_along(growth, node, j):
     """Return the best split of a node along a column."""
     table, rows, terms, found = growth.table, growth.rows, growth.terms, growth.found
@@ -192,7 +197,7 @@ def _best_along(growth, node, j):
     return best_of_list(found, m, terms, node, drawn, table.monotone[j])
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def find_split(growth, node, known):
     """Return the best split of a node along the columns that its key draws, its column, and how many are constant."""
     columns, most, key = growth.columns, growth.rules.columns, node.key
@@ -224,7 +229,7 @@ def find_split(growth, node, known):
     return best, column, known
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def part_rows(codes, rows, split, start, end):
     """Put the rows that go left before the others, each side in its order; return where the right side begins."""
     pair, border, missing_left = len(rows.b) > 0, split.border, int(split.missing_left)
@@ -249,7 +254,7 @@ def part_rows(codes, rows, split, start, end):
     return at
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def whole_score(growth, node):
     """Return the score of a node that is not split."""
     terms, totals = growth.terms, growth.totals
@@ -273,7 +278,7 @@ def whole_score(growth, node):
     return a * a / b
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def may_split(growth, node):
     """Whether a node is one that the rules let be split, whatever its best split is."""
     terms, rules = growth.terms, growth.rules
@@ -286,14 +291,14 @@ def may_split(growth, node):
     return not _is_pure(growth.table, growth.rows, node.start, node.end)
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _waiting_node(growth, waiting, p):
     """Return the waiting node at place p."""
     limits = (waiting.limits[p, 0], waiting.limits[p, 1])
     return growing_node(growth, waiting.start[p], waiting.end[p], waiting.key[p], waiting.depth[p], limits)
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _new_node(nodes, waiting, top, k):
     """Write down node k, a leaf so far, and tell its parent."""
     parent = waiting.parent[top]
@@ -306,7 +311,7 @@ def _new_node(nodes, waiting, top, k):
     nodes.column[k], nodes.threshold[k], nodes.missing_left[k] = -2, -2.0, 0
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _split_node(growth, nodes, node, k, split, j):
     """Write down the split of node k and part its rows; return where those of the right child begin."""
     table = growth.table
@@ -319,7 +324,7 @@ def _split_node(growth, nodes, node, k, split, j):
     return middle
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _push_children(growth, waiting, top, node, k, middle, j):
     """Put both children on the stack, from place `top` on: the left one on top, to be looked at first."""
     one, two = _child_limits(growth, node, middle, growth.table.monotone[j])
@@ -333,7 +338,7 @@ def _push_children(growth, waiting, top, node, k, middle, j):
     waiting.depth[top] = waiting.depth[top + 1] = node.depth + 1
 
 
-@called_from_python
+@called_from_python_uncounted
 def grow_tree(growth, nodes, waiting):
     """Grow from node 0, all rows, until no node may be split; return how many nodes there are."""
     columns = growth.columns
@@ -362,7 +367,7 @@ def grow_tree(growth, nodes, waiting):
     return made
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _child_limits(growth, node, middle, direction):
     """Return the values that the children's descendants may have: neither side crosses the middle of the two."""
     whole = (node.low, node.high)
@@ -421,7 +426,7 @@ def grow_best_first(growth, nodes, waiting, most_leaves):
         leaves += 1
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _swap_waiting(waiting, p, q):
     """Let two waiting nodes change places."""
     waiting.start[p], waiting.start[q] = waiting.start[q], waiting.start[p]
