@@ -10,7 +10,7 @@ import numpy as np
 
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.linear_model.glm.coordinates import GlmCoordinates
-from certifit.linear_model.glm.log_link_loops import LogLinkSums, LogLinkRows, add_log_link_rows
+from certifit.linear_model.glm.log_link_loops import LogLinkRows, LogLinkSums, add_log_link_rows
 from certifit.linear_model.glm.target import Response, take_apart
 from certifit.linear_model.linear_rows import moment, rounded_up, row_reach, sandwich, sandwich_of
 from certifit.losses.response_losses import LogTweedieLoss, ResponseLoss
