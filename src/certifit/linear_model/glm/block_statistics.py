@@ -10,7 +10,7 @@ import numpy as np
 
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.linear_model.glm.coordinates import GlmCoordinates
-from certifit.linear_model.glm.log_link_loops import LogLinkSums, ScoredRows, add_log_link_rows
+from certifit.linear_model.glm.log_link_loops import LogLinkRows, LogLinkSums, add_log_link_rows
 from certifit.linear_model.glm.target import Response, take_apart
 from certifit.linear_model.linear_rows import moment, rounded_up, row_reach, sandwich, sandwich_of
 from certifit.losses.response_losses import LogTweedieLoss, ResponseLoss
@@ -111,7 +111,7 @@ def _log_link_pass(theta: Array, Z: Array, loss: LogTweedieLoss, response: Respo
         else:
             squares = request.reach.diagonal
     g, wh = np.zeros(len(theta)), np.empty(len(Z))
-    rows = ScoredRows(Z, response.y.astype(np.float64, copy=False), response.w, response.offset)
+    rows = LogLinkRows(Z, response.y.astype(np.float64, copy=False), response.w, response.offset)
     found = LogLinkSums(*add_log_link_rows(rows, theta, float(loss.power), squares, g, wh))
     if len(squares):
         reach = RowReach(Largest(rounded_up(found.squares, len(squares))), Largest(0.0))

@@ -11,7 +11,7 @@ import numpy as np
 from certifit.numerics.compiled.compiling import compiled_with
 
 
-class ScoredRows(NamedTuple):
+class LogLinkRows(NamedTuple):
     """Dense rows and what belongs to them."""
 
     Z: np.ndarray  # (n, d)

@@ -35,6 +35,7 @@ class WorkingSetSquares(GlmProblem):
 
     column_sums: Array | None = field(default=None, init=False)  # (m,) Σ w z; known after the first pass
     last: tuple[Array, GlmPass] | None = field(default=None, init=False)  # the last θ, and what was measured there
+    seen: DescentPoint | None = field(default=None, init=False)  # the last point, without a Hessian
 
     def rule(self, m: int) -> Direction:
         """Steps in a working set of columns, of whose Hessian there is but one."""
@@ -59,9 +60,6 @@ class WorkingSetSquares(GlmProblem):
         assert self.totals is not None
         held = self.penalised(len(theta))
         lam1, lam2 = (lam * held for lam in self.penalty.strengths(self.totals.weight))
-        half = max(0.0, s.loss + self.totals.constant)
-        value = half + self.penalty_at(theta)
-        gradient = check_overflow(s.g) + lam2 * theta
         hessian: Array | SparseCurvature | None = None
         if isinstance(s.H, SparseCurvature):
             assert columns is not None
@@ -69,6 +67,11 @@ class WorkingSetSquares(GlmProblem):
         elif isinstance(s.H, np.ndarray):
             hessian = check_overflow(s.H)
             hessian[np.diag_indices(len(hessian))] += lam2 if columns is None else lam2[columns]
+        if hessian is not None and self.seen is not None and np.array_equal(self.seen.x, theta):
+            return self.seen._replace(hessian=hessian)
+        half = max(0.0, s.loss + self.totals.constant)
+        value = half + self.penalty_at(theta)
+        gradient = check_overflow(s.g) + lam2 * theta
         v, balanced = s.g, half
         if self.coordinates.intercept:
             assert self.column_sums is not None
@@ -77,9 +80,9 @@ class WorkingSetSquares(GlmProblem):
         self.proved = True
         gap = value - self._bound(theta * held, v * held, balanced)
         relative = max(0.0, gap) / max(value, self.totals.floor, np.finfo(float).tiny)
-        return DescentPoint(
-            theta, value, gradient, relative, hessian, lam1, v + lam2 * theta, rounding=self.totals.floor
-        )
+        screen = v + lam2 * theta
+        self.seen = DescentPoint(theta, value, gradient, relative, None, lam1, screen, rounding=self.totals.floor)
+        return self.seen._replace(hessian=hessian)
 
     def _bound(self, beta: Array, v: Array, half: float) -> float:
         """The better bound of the two, with the slopes v (here of -r) and `half` = Σ w r² / 2."""
