@@ -77,7 +77,7 @@ def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: floa
         )
         A = R / np.sqrt(np.where(s > 0, s, np.nan))
         # A mean that was rounded, or moved by as much, turns up in a covariance with its square.
-        limit = tol + 64 * d * claim.eps * float(s.max() / s.min()) + rounding**2
+        limit = tol + 64 * d * claim.eps * float(s.max() / s.min()) + rounding * rounding
         checks.append(
             Check(f"whitened rows of class {c} are not white by", _largest(A.T @ C @ A - np.eye(d)), min(limit, 0.1))
         )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from certifit.checkers.ensemble.boosting.bin_thresholds import border_check
 from certifit.checkers.ensemble.boosting.corrected import certify_corrected
 from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.boosting.stages import StageClaim, certify_stages
 from certifit.checkers.ensemble.staged_scores import certify_staged_scores
 from certifit.checkers.fitted import fitted_rows
-from certifit.core import Certificate, Estimator
+from certifit.checkers.plain.blocks import dense
+from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, apply_class_weight, encode_labels
 from certifit.rows.checks import TableTerms
@@ -61,8 +64,13 @@ def _directions(asked: Any, rows: Rows) -> Array | None:
     return np.asarray(asked)
 
 
-def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:
-    """Check a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor."""
+def audit_boosting(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float, sampled_rows: int = 200_000
+) -> Certificate:
+    """Check a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor.
+
+    Of more rows than `sampled_rows`, borders come from a sample of them, and are not looked at.
+    """
     if not isinstance(model, Estimator):
         return _audit_by_stages(model, X, y, sample_weight, tol)
     state = {**model.get_params(deep=False), **vars(model)}
@@ -77,7 +85,19 @@ def audit_boosting(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -
         targets = rows.map(lambda block: np.asarray(block.y, np.float64)) if classes is not None else None
         w = rows.map(lambda block: block.w)
         held = held_out_rows(targets, w, float(state["validation_fraction"]), int(state["validation_seed_"]))
-    return certify_boosting(state, rows, held, tol)
+    certificate = certify_boosting(state, rows, held, tol)
+    if not certificate.holds or state["corrective"] or rows.n_rows > sampled_rows:
+        return certificate
+    return replace(certificate, checks=(*certificate.checks, _border_check(state, rows, held)))
+
+
+def _border_check(model: Mapping[str, Any], rows: Rows, held: Array | None) -> Check:
+    data, trees = rows.load(), plain_trees(model["trees_"])
+    used = data.w > 0
+    refitted = model["refit_leaves"] and model["do_early_stopping_"]
+    grown_on = None if refitted else np.ones(len(used), bool) if held is None else ~held
+    X = trees.coded(dense(data.X[used]))
+    return border_check(trees, X, None if grown_on is None else grown_on[used], int(model["max_bins"]))
 
 
 def _audit_by_stages(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Certificate:

@@ -116,7 +116,8 @@ class PlainRadial(PlainKernel):
         if not sparse.issparse(B):
             centre = B.mean(axis=0)
             A, B = A - centre, B - centre
-        sizes = self.gamma * _squares(A)[:, None] + self.gamma * _squares(B)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = self.gamma * _squares(A)[:, None] + self.gamma * _squares(B)
         if not np.isfinite(sizes).all():  # squares beyond the largest number, whose differences say nothing
             return self._by_differences(*given)
         powers = _products(A, B)

@@ -16,7 +16,7 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.bin_borders import BinBorders, check_borders, read_borders
 from certifit.checkers.tree.categories import categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.greedy import NEVER_PARTED, GreedyTuning, GrowthClaim, check_greedy
-from certifit.checkers.tree.midpoints import STRANGE, strange_thresholds
+from certifit.checkers.tree.midpoints import STRANGE, off_middle_borders, strange_thresholds
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
 from certifit.core import Certificate, Check, Estimator
@@ -49,6 +49,9 @@ def certify_tree(
         if bins is not None:
             some = np.random.default_rng(tuning.seed).permutation(len(X))[: tuning.border_rows]
             checks += check_borders(bins, [*X[some].T], data.w[kept][some], len(some) == len(X))
+        if bins is not None and growth.every_threshold:
+            off = float(off_middle_borders(tree, X, bins.columns))
+            checks += (Check("thresholds that are not the middle border of those that split alike", off, 0.0),)
         if growth.midpoints:
             checks += (Check(STRANGE, float(strange_thresholds(tree, X)), 0.0),)
         more, facts = check_greedy(tree, growth, X, np.asarray(data.y)[kept], data.w[kept], tuning)

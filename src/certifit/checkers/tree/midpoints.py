@@ -1,10 +1,12 @@
-"""Whether thresholds lie where the rule of exact trees puts them: in the middle between a node's nearest rows.
+"""Whether thresholds lie where the rule puts them: for exact trees in the middle between a node's nearest rows.
 
 Rows that a tree has not seen may lie between these: where they go depends on the threshold itself, not only on the
 two sides that it makes of the node's rows.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,14 +22,7 @@ def strange_thresholds(tree: PlainTree, X: Array) -> int:
     Where the middle rounds to the upper value it is the lower one, and where only missing values go right infinity.
     Sets of categories have none.
     """
-    m = len(tree.left)
-    below, above = np.full(m, -np.inf), np.full(m, np.inf)
-    for rows, node in tree.levels(Block(X, None, np.ones(len(X)), 0)):
-        asked = tree.left[node] >= 0
-        node, x = node[asked], X[rows[asked], tree.column[node[asked]]]
-        left, known = x <= tree.threshold[node], ~np.isnan(x)
-        np.maximum.at(below, node[left & known], x[left & known])
-        np.minimum.at(above, node[~left & known], x[~left & known])
+    below, above = _nearest_values(tree, X)
     ends = np.isinf(above)
     with np.errstate(invalid="ignore"):
         middle = below / 2 + np.where(ends, below, above) / 2
@@ -36,3 +31,46 @@ def strange_thresholds(tree: PlainTree, X: Array) -> int:
     if tree.categories is not None:
         asks = asks & (tree.categories.chosen < 0)
     return int((tree.threshold != wanted)[asks].sum())
+
+
+def _nearest_values(tree: PlainTree, X: Array) -> tuple[Array, Array]:
+    """The largest value that goes left at each node, and the smallest that goes right (m,); infinite where none."""
+    m = len(tree.left)
+    below, above = np.full(m, -np.inf), np.full(m, np.inf)
+    for rows, node in tree.levels(Block(X, None, np.ones(len(X)), 0)):
+        asked = tree.left[node] >= 0
+        node, x = node[asked], X[rows[asked], tree.column[node[asked]]]
+        left, known = x <= tree.threshold[node], ~np.isnan(x)
+        np.maximum.at(below, node[left & known], x[left & known])
+        np.minimum.at(above, node[~left & known], x[~left & known])
+    return below, above
+
+
+def off_middle_borders(tree: PlainTree, X: Array, borders: Sequence[Array]) -> int:
+    """How many thresholds are not the middle one of the borders (bins - 1,) of their column that split X alike.
+
+    Of an even number it is the lower middle.
+    """
+    below, above = _nearest_values(tree, X)
+    asks = (tree.left >= 0) & np.isfinite(below) & np.isfinite(above)
+    found = 0
+    for j in np.unique(tree.column[asks]):
+        nodes = np.flatnonzero(asks & (tree.column == j))
+        low, high = (np.searchsorted(borders[j], ends[nodes], side="left") for ends in (below, above))
+        found += int((tree.threshold[nodes] != borders[j][np.maximum(low + high - 1, 0) // 2]).sum())
+    return found
+
+
+def thresholds_off_middle(tree: PlainTree, X: Array) -> int:
+    """How many thresholds are not midway between two neighbouring values of their column, in all rows X (n, d)."""
+    asks, found = (tree.left >= 0) & (tree.threshold < np.inf), 0
+    for j in np.unique(tree.column[asks]):
+        value = np.unique(X[~np.isnan(X[:, j]), j])
+        threshold = tree.threshold[asks & (tree.column == j)]
+        place = np.searchsorted(value, threshold, side="right")
+        within = (place > 0) & (place < len(value))
+        low, high = value[np.maximum(place - 1, 0)], value[np.minimum(place, len(value) - 1)]
+        middle = low / 2 + high / 2
+        wanted = np.where((low <= middle) & (middle < high), middle, low)
+        found += int((~within | (threshold != wanted)).sum())
+    return found

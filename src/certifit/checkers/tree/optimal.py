@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from threading import Lock
@@ -22,6 +22,7 @@ import numpy as np
 from certifit.checkers.fitted import fitted_rows
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.midpoints import thresholds_off_middle
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Certificate, Check
@@ -338,7 +339,13 @@ def audit_best_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) 
     if np.asarray(model.tree_.n_classes).tolist() != [max(k, 1)]:
         raise DataError(got="a tree of other classes than classes_", wanted="a fitted tree", fix="Fit it again.")
     claim = BestTreeClaim(int(model.max_depth), k, float(model.min_weight_fraction_leaf))
-    return certify_best_tree(model.tree_, borders, claim, rows, tol)
+    certificate = certify_best_tree(model.tree_, borders, claim, rows, tol)
+    if not (certificate.holds and rows.in_memory):
+        return certificate
+    data = rows.load()
+    off = thresholds_off_middle(plain_tree(model.tree_, rows.n_features), dense(data.X[data.w > 0]))
+    check = Check("thresholds that are not midway between neighbouring values of their column", float(off), 0.0)
+    return replace(certificate, checks=(*certificate.checks, check))
 
 
 def _checked_borders(borders: Any, d: int) -> list[Array]:

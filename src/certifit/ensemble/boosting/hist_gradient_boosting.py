@@ -118,6 +118,12 @@ class HistGradientBoosting(BoostedModel):
         kept = w > 0 if held is None else (w > 0) & ~held
         if not kept.any():
             raise DataError(got="no row left to learn from", wanted="a smaller validation_fraction")
+        if held is not None and not held.any():
+            raise DataError(
+                got=f"too few rows for validation_fraction={self.validation_fraction:g}",
+                wanted="a share that leaves at least one row to validate with",
+                fix="Raise validation_fraction, or set it to None: then the training rows decide.",
+            )
         rate = learning_rate_of(self.learning_rate, int((w > 0).sum()))
         held_out = None if held is None else coded.only(held)
         training = coded if kept.all() else coded.moved_together(kept)

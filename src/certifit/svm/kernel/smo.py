@@ -163,17 +163,17 @@ def descend_by_newton(K: Array, y: Array, t: Array, alpha: Array, C: Array, sums
         # a ridge far below rounding of the diagonal: where nothing curves, the box is the limit
         A[np.diag_indices(len(free))] += 1e-13 * (np.trace(A) + 1e-300)
         B = sums[free][:, sums[free].any(axis=0)]
-        try:
-            both = cho_solve(cho_factor(A), np.column_stack([t[free], B]))
-            move = both[:, 0] - both[:, 1:] @ np.linalg.solve(B.T @ both[:, 1:], B.T @ both[:, 0])
-        except LinAlgError:  # kernel values in float32, or of a function that is no kernel
-            break
-        for column in B.T:  # what rounding leaves of the sums
-            move[np.flatnonzero(column)[-1]] -= column @ move
-        gain, curve = float(t[free] @ move), float(move @ K[np.ix_(free, free)] @ move)
-        if not gain > 0:  # also where nothing moves, or rows without any size leave no numbers
-            break
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):  # rows next to no size leave no numbers, which end the descent
+            try:
+                both = cho_solve(cho_factor(A), np.column_stack([t[free], B]))
+                move = both[:, 0] - both[:, 1:] @ np.linalg.solve(B.T @ both[:, 1:], B.T @ both[:, 0])
+            except (LinAlgError, ValueError):  # kernel values in float32, or of a function that is no kernel
+                break
+            for column in B.T:  # what rounding leaves of the sums
+                move[np.flatnonzero(column)[-1]] -= column @ move
+            gain, curve = float(t[free] @ move), float(move @ K[np.ix_(free, free)] @ move)
+            if not gain > 0:
+                break
             room = np.where(move > 0, (high[free] - z[free]) / move, (low[free] - z[free]) / move)
         first = int(np.nanargmin(room))
         step = min(gain / curve if curve > 0 else np.inf, float(room[first]))

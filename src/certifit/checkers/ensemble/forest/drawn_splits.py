@@ -14,6 +14,7 @@ from scipy.special import xlogy
 from certifit.checkers.ensemble.forest.plain_bootstrap import column_order, mixed, node_keys, share_of
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, add_up
 from certifit.checkers.tree.greedy import lost_digits, sums_after
+from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.rows import Array
 
 MISSING = 255
@@ -65,7 +66,8 @@ def check_splits(
     """Score some nodes again; `data` are X (n, d), y (n, t) and the tree's weights, `effort` most entries and nodes.
 
     Returned are by how much the best split was missed (as a share of the node's impurity), how many splits or leaves
-    break the rules, how many thresholds are no border, and how many nodes were looked at.
+    break the rules, how many thresholds are no border, or not the middle one of those that split alike, and how
+    many nodes were looked at.
     """
     X, y, w = data
     tree, d = claimed.tree, X.shape[1]
@@ -88,6 +90,7 @@ def check_splits(
         if tree.left[k] >= 0:
             lost = lost_digits(node.w, w[here], float(w.sum()), max(claimed.classes, default=0) > 2)
             missed = max(missed, _missed(claimed, claim, borders, int(k), node) - lost)
+            strange += not claim.drawn and _is_off_middle(tree, int(k), node)
         elif claim.complete and claim.free:
             rules += _could_be_split(claimed, claim, borders, int(k), node, float(w.sum()))
     return missed, float(rules), float(strange), len(nodes)
@@ -100,6 +103,16 @@ def _strange_thresholds(column: Array, threshold: Array, borders: tuple[Array, .
         asked = threshold[(column == j) & ~np.isinf(threshold)]
         found += int((~np.isin(asked, borders[j])).sum())
     return found
+
+
+def _is_off_middle(tree: PlainTree, k: int, node: ScoredNode) -> bool:
+    """Whether a threshold is not the middle one of the borders that split a node alike: new rows may lie between."""
+    j = int(tree.column[k])
+    codes = node.codes(j)
+    codes = codes[codes != MISSING]
+    border = int(np.searchsorted(node.borders[j], tree.threshold[k], side="left"))
+    left, right = codes[codes <= border], codes[codes > border]
+    return bool(len(left) and len(right) and border != (int(left.max()) + int(right.min()) - 1) // 2)
 
 
 def _sample(cost: Array, entries: int, nodes: int) -> Array:

@@ -1,0 +1,68 @@
+"""Thresholds that rows of the fit do not notice, and new rows do: they must be those of the rule of growth."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from certifit import (
+    DecisionTreeRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    OptimalTreeRegressor,
+    RandomForestRegressor,
+    audit,
+)
+
+MODELS = (
+    DecisionTreeRegressor(max_depth=4),
+    DecisionTreeRegressor(max_depth=4, max_bins=16),
+    RandomForestRegressor(1, max_depth=4, random_state=0),
+    GradientBoostingRegressor(n_estimators=1, max_depth=4, subsample=0.6, random_state=0),
+    HistGradientBoostingRegressor(max_iter=1, min_samples_leaf=2),
+    OptimalTreeRegressor(max_depth=2, time_limit=0.0),
+)
+
+
+def table(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, X[:, 0] + 0.5 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_threshold_that_moves_between_a_nodes_rows_is_seen(model):
+    X, y = table()
+    fitted = copy.deepcopy(model).fit(X, y)
+    assert audit(fitted, X, y).holds
+    name = "tree_" if hasattr(fitted, "tree_") else "trees_"
+    trees = getattr(fitted, name)
+    one = trees[0] if isinstance(trees, (list, tuple)) else trees
+    left = np.asarray(getattr(one, "left", getattr(one, "children_left", None)))
+    deepest = np.flatnonzero(left >= 0)[-1]  # with the fewest rows, and so the widest gap
+    for step in (1e-9, -1e-9):
+        threshold = np.array(one.threshold)
+        threshold[deepest] += step
+        moved = replace(one, threshold=threshold)
+        hurt = copy.deepcopy(fitted)
+        setattr(hurt, name, type(trees)([moved, *trees[1:]]) if one is not trees else moved)
+        assert np.array_equal(hurt.predict(X), fitted.predict(X))
+        assert not audit(hurt, X, y).holds
+
+
+def test_a_border_beside_the_right_one_is_seen():
+    """Four rows by themselves have the values 0, 1, 8 and 9 of a column with more: 2.5 splits them as 1.5 does."""
+    X = np.array([[0.0, 0], [1, 0], [8, 0], [9, 0], *([x, 1.0] for x in range(10))])
+    y = np.array([0.0, 0, 5, 5, *(100.0 + np.arange(10))])
+    fitted = HistGradientBoostingRegressor(max_iter=1, min_samples_leaf=1, max_leaf_nodes=31).fit(X, y)
+    trees = fitted.trees_
+    inner = np.flatnonzero((trees.left >= 0) & (trees.column == 0) & (trees.count == 4))
+    assert trees.threshold[inner] == [1.5]
+    assert audit(fitted, X, y).holds
+    threshold = np.array(trees.threshold)
+    threshold[inner] = 2.5
+    fitted.trees_ = replace(trees, threshold=threshold)
+    assert not audit(fitted, X, y).holds
