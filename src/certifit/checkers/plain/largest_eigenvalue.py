@@ -66,17 +66,14 @@ def largest_eigenvalue(
     if d == 0:
         return LargestEigenvalueBound(-math.inf, -math.inf, 0, failure, np.empty(0))
     rng = np.random.default_rng(seed)
-    # The columns of `apart`, then the Lanczos vectors.
-    Q = np.empty((d + k, k + min(steps, d)), order="F")
+    Q = np.empty((d + k, k + min(steps, d)), order="F")  # the columns of `apart`, then the Lanczos vectors
     if apart is not None:
         Q[:, :k] = apart
     q = _orthogonalise(rng.normal(size=d + k), Q[:, :k])
-    # log 1/δ²
-    threshold = math.log(2 * d / math.pi) - 2 * math.log(failure)
+    threshold = math.log(2 * d / math.pi) - 2 * math.log(failure)  # log 1/δ²
     alpha: list[float] = []
     beta: list[float] = []
-    # The operator is divided by a unit, so that squares neither over- nor underflow.
-    unit = 1.0
+    unit = 1.0  # the operator is divided by it, so that squares neither over- nor underflow
     for j in range(Q.shape[1] - k):
         Q[:, k + j] = q
         z = np.asarray(A @ q, dtype=np.float64) / unit
@@ -87,8 +84,7 @@ def largest_eigenvalue(
             z /= unit
         alpha.append(float(q @ z))
         known = Q[:, : k + j + 1]
-        # Twice is enough for orthogonality to rounding.
-        for _ in range(2):
+        for _ in range(2):  # enough for orthogonality to rounding
             z = z - known @ (known.T @ z)
         ritz = eigvalsh_tridiagonal(np.array(alpha), np.array(beta))
         size = float(max(abs(ritz[0]), abs(ritz[-1])))

@@ -46,7 +46,7 @@ class PursuitTuning:
     part_size: int = 65_536  # entries of the runs of rows that a thread works on: they stay in its cache
 
 
-class LowRank(NamedTuple):
+class LowRankPart(NamedTuple):
     """A matrix of low rank, `left @ axes.T`."""
 
     left: Array  # (n, k)
@@ -62,7 +62,7 @@ class PursuitState(NamedTuple):
     asked_mu: float  # up to which it grows at first
     n_iter: int
     followed: Array  # (d, m) orthonormal columns: the leading right singular vectors at the last step; m may be 0
-    L: LowRank  # (n, d) the low-rank part of least objective
+    L: LowRankPart  # (n, d) the low-rank part of least objective
     objective: float  # of (L, X - L)
     dual: Array  # (n, d) the feasible dual point of largest value
     bound: float  # that value
@@ -82,7 +82,7 @@ class Pursuit:
         X, (n, d) = self.X, self.X.shape
         length = max(spectral_norm(X), np.finfo(float).tiny)
         Y = X / max(length, float((np.abs(X) / self.t).max(initial=0.0)))
-        nothing = LowRank(np.zeros((n, 0)), np.zeros((d, 0)))
+        nothing = LowRankPart(np.zeros((n, 0)), np.zeros((d, 0)))
         objective = float(self.t[:, 0] @ np.abs(X).sum(axis=1))
         share = self.tuning.first_share
         first = mu if mu * length <= share else share / length
@@ -120,7 +120,7 @@ class Pursuit:
             L, objective = at.L, at.objective
         return PursuitState(S, Y, mu, asked, at.n_iter + 1, followed, L, objective, dual, bound)
 
-    def _change_part(self, at: PursuitState, L: LowRank, S: Array, Y: Array, rows: slice) -> Array:
+    def _change_part(self, at: PursuitState, L: LowRankPart, S: Array, Y: Array, rows: slice) -> Array:
         """Write S and Y of these rows; return Σ t |X - L|, Σ t |S| and the dual infeasibility along X."""
         X, t, mu, relaxation = self.X[rows], self.t[rows], at.mu, self.tuning.relaxation
         before, multipliers, new = at.S[rows], at.Y[rows], Y[rows]
@@ -154,7 +154,7 @@ class Pursuit:
 
 def leading_part(
     A: Array, t: float, followed: Array, parts: list[slice], oversample: int
-) -> tuple[LowRank, float, Array]:
+) -> tuple[LowRankPart, float, Array]:
     """Return A with its singular values lowered by t (none below 0), their sum, and the vectors to follow from here.
 
     One step of subspace iteration from `followed`. Where all that it finds is above t, there may be more, and A is
@@ -170,7 +170,7 @@ def leading_part(
         kept = int((sigma > t).sum())
         if kept < m:
             left = Q @ (turn[:kept].T * (sigma[:kept] - t))
-            return LowRank(left, P[:, :kept]), float((sigma[:kept] - t).sum()), P[:, : kept + oversample]
+            return LowRankPart(left, P[:, :kept]), float((sigma[:kept] - t).sum()), P[:, : kept + oversample]
     L, nuclear = shrink(A, t)
     more = L.axes.shape[1] + oversample
     if more > min(A.shape) // 3:
@@ -180,7 +180,7 @@ def leading_part(
         return L, nuclear, qr(np.hstack([L.axes, extra]), mode="economic")[0]
 
 
-def shrink(A: Array, t: float) -> tuple[LowRank, float]:
+def shrink(A: Array, t: float) -> tuple[LowRankPart, float]:
     """Return A with its singular values lowered by t (none below 0), and their sum.
 
     >>> L, nuclear = shrink(np.diag([3.0, 1.0, 0.5]), 0.8)
@@ -193,10 +193,10 @@ def shrink(A: Array, t: float) -> tuple[LowRank, float]:
     nuclear = float((sigma - t).sum())
     with single_threaded_blas():
         if tall:
-            return LowRank((A @ V) * (1 - t / sigma), V), nuclear
+            return LowRankPart((A @ V) * (1 - t / sigma), V), nuclear
         # V are left singular vectors, and AᵀV the right ones times σ.
         axes, R = qr((A.T @ V) * (1 - t / sigma), mode="economic")
-        return LowRank(V @ R.T, axes), nuclear
+        return LowRankPart(V @ R.T, axes), nuclear
 
 
 def _eigenpairs_above(G: Array, least: float) -> tuple[Array, Array]:
