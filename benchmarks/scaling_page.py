@@ -44,10 +44,9 @@ def write_page(record: Mapping[str, Any], page: Path = PAGE, picture: Path = PIC
     m = record["machine"]
     where = f"{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, shared with other programs: processor time only."
     clusters = _clusters(RESULTS / "scaling_out.json")
-    page.write_text(
-        f"{HEAD}{table}\n\n{_flatness(record['fits'])}\n\n{where}\n{_peaks(RESULTS / 'scaling_memory.json')}{clusters}",
-        encoding="utf-8",
-    )
+    peaks = _peaks(RESULTS / "scaling_memory.json")
+    told = f"{_flatness(record['fits'])}\n\n{where}\n{peaks}{clusters}"
+    page.write_text(f"{HEAD}{table}\n\n{told}", encoding="utf-8")
     draw(record["fits"], picture)
 
 
