@@ -44,8 +44,42 @@ def write_page(record: Mapping[str, Any], page: Path = PAGE, picture: Path = PIC
     m = record["machine"]
     where = f"{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, shared with other programs: processor time only."
     clusters = _clusters(RESULTS / "scaling_out.json")
-    page.write_text(f"{HEAD}{table}\n\n{_flatness(record['fits'])}\n\n{where}\n{clusters}", encoding="utf-8")
+    peaks = _peaks(RESULTS / "scaling_memory.json")
+    told = f"{_flatness(record['fits'])}\n\n{where}\n{peaks}{clusters}"
+    page.write_text(f"{HEAD}{table}\n\n{told}", encoding="utf-8")
     draw(record["fits"], picture)
+
+
+def _peaks(path: Path) -> str:
+    """The section of peaks of memory of fit, answers and audit, where they were measured."""
+    if not path.exists():
+        return ""
+    found = json.loads(path.read_text())["peaks"]
+    lines, grown, both = [], [], 0
+    for name, sizes in sorted(found.items()):
+        cells = []
+        for task in ("fit", "answer", "audit"):
+            pair = [sizes.get(str(rows), {}).get(task, {}).get("mb") for rows in SIZES[2:]]
+            cells += ["" if mb is None else f"{mb:.0f}" for mb in pair]
+            if None not in pair:
+                both += 1
+                # what ten times the rows may add: 9,000,000 labels of a byte or so
+                grown += [f"{task} of `{name}`"] if pair[1] > 1.5 * pair[0] + 30 else []
+        lines.append([f"`{name}`", *cells])
+    head = ["estimator", *(f"{task}, {size} rows" for task in ("fit", "answers", "audit") for size in ("10⁶", "10⁷"))]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines])
+    told = f"; it grows for {', '.join(grown)}" if grown else ""
+    return f"""
+## Memory of fits, answers and audits
+
+`python -m benchmarks.scaling_memory --missing --write` measures one estimator after the other: MB beyond what the
+process held after doing all three with 20,000 rows; answers go to a file; iterations are cut to two, because more of
+them read the same blocks again. Empty: not measured.
+
+{table}
+
+Of {both} peaks measured at 10⁶ and at 10⁷ rows, {both - len(grown)} are flat{told}.
+"""
 
 
 def _clusters(path: Path) -> str:

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import adjusted_rand_score
 from typer.testing import CliRunner
@@ -12,7 +13,7 @@ import certifit
 from certifit.cli.app import app
 from certifit.datasets import penguins_path
 from certifit.report.exploration.explore_page import render_exploration
-from certifit.report.exploration.findings import ExploreTuning, explore_table
+from certifit.report.exploration.findings import DrawnRows, ExploreTuning, explore_table
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -110,3 +111,34 @@ def test_bad_input_is_refused():
         explore_table(pa.table({"a": [1, 1, 1, 1]}))
     with pytest.raises(certifit.DataError, match="9 groups of 4 rows"):
         explore_table(pa.table({"a": [1.5, 2.0, 3.0, 7.0]}), groups=9)
+
+
+def test_a_large_table_is_drawn_from_in_one_pass_over_blocks(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=3000)
+    source, page = tmp_path / "t.parquet", tmp_path / "t.html"
+    pq.write_table(pa.table({"a": a, "b": a + rng.normal(size=3000), "number": np.arange(3000.0)}), source)
+
+    def refuse(_):
+        raise AssertionError("the whole table was read")
+
+    monkeypatch.setattr("certifit.cli.files.is_large", lambda source: True)
+    monkeypatch.setattr("certifit.rows.sources.table.Table.whole", refuse)
+    arguments = ["explore", str(source), "--report", str(page), "--groups", "1", "--json"]
+    told = json.loads(CliRunner().invoke(app, arguments).stdout)
+    assert (told["rows"], told["rows_looked_at"]) == (3000, 3000)  # fewer than a sample of a larger one would have
+    result = CliRunner().invoke(app, [*arguments[:-1], "--rows", "200"])
+    assert result.exit_code == 0, result.output
+    sentence = "3,000 rows, of which 200 drawn at random are looked at"
+    assert sentence in result.output
+    assert sentence in page.read_text()
+
+
+def test_outliers_of_drawn_rows_have_the_numbers_of_the_whole_table():
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=100)
+    a[7] = 40.0
+    rows = DrawnRows(pa.table({"a": a, "b": rng.normal(size=100)}), np.arange(0, 1000, 10), 1000)
+    found = explore_table(rows, groups=1, tuning=ExploreTuning(most_components=1))
+    assert found.outliers[0].row == 71
+    assert "40.0</td>" in render_exploration(found, "t", "certifit explore")

@@ -204,6 +204,10 @@ def explore(
         list[str] | None, typer.Option(help="Column not to use; may be repeated.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Where clusterings start.")] = 0,
+    rows: Annotated[
+        int,
+        typer.Option(min=0, help="Rows to look at, drawn at random; 0: all, or 50,000 where memory is too small."),
+    ] = 0,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -215,7 +219,7 @@ def explore(
     from certifit.cli.commands.explore import ExploreSettings, run_explore
     from certifit.cli.files import TableFiles
 
-    files, settings = TableFiles(tuple(table)), ExploreSettings(groups, tuple(drop or ()), seed)
+    files, settings = TableFiles(tuple(table)), ExploreSettings(groups, tuple(drop or ()), seed, rows)
     run_explore(files, settings, report or Path(f"{files.stem}-explored.html"), _screen(quiet, json))
 
 

@@ -21,6 +21,7 @@ import pyarrow.json
 from certifit.exceptions import DataError
 from certifit.rows.named_columns import nearest_names
 from certifit.rows.sources.open_source import join_files, open_path
+from certifit.rows.sources.regular_file import check_regular
 from certifit.table.streaming.memory import is_large
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -120,10 +121,13 @@ def _read_at_once(path: str) -> Any:
     if "::" in path:
         return _read_database(*path.split("::", 1))
     try:
-        if path.lower().endswith(FEATHER):
-            return pa.feather.read_table(path)
-        return pa.json.read_json(path)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        check_regular(path)
+        if not path.lower().endswith(FEATHER):
+            return pa.json.read_json(path)
+        table = pa.feather.read_table(path, memory_map=False)
+        table.validate(full=True)  # a damaged file may point outside of its own bytes
+        return table
+    except (pa.ArrowException, OSError) as error:
         wanted = "a Feather file" if path.lower().endswith(FEATHER) else "one JSON object in each line"
         raise DataError(got=f"{path!r}, which cannot be read ({error})", wanted=wanted) from error
 

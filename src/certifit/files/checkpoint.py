@@ -23,6 +23,7 @@ from scipy import sparse
 from certifit.exceptions import DataError
 from certifit.files.atomic_file import write_atomically
 from certifit.rows import Array, Block, Rows
+from certifit.rows.sources.regular_file import check_regular
 
 FORMAT = 1
 
@@ -76,6 +77,7 @@ class Checkpoint:
         """Where the fit stood when it was last written; None where there is no file. Another fit's is refused."""
         if not self.path.exists():
             return None
+        check_regular(self.path)
         content = self.path.read_bytes()
         header = re.match(rb"certifit-checkpoint ([0-9]{1,4}) ([0-9a-f]{64})\n", content)
         if header is None or int(header[1]) != FORMAT:

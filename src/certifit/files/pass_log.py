@@ -24,6 +24,7 @@ from sklearn.base import BaseEstimator
 from certifit.exceptions import DataError
 from certifit.files.atomic_file import open_atomically, write_atomically
 from certifit.files.checkpoint import CheckpointTuning
+from certifit.rows.sources.regular_file import check_regular
 
 T = TypeVar("T")
 
@@ -62,7 +63,9 @@ class PassLog:
         return self.path.with_name(self.path.name + ".loop")
 
     def __enter__(self) -> PassLog:
-        if not self.path.exists():
+        if self.path.exists():
+            check_regular(self.path)
+        else:
             self._begin()
         self._open()
         return self
@@ -166,7 +169,7 @@ class KeptLoop:
         self._due = time.monotonic() + self.tuning.seconds
 
     def stood(self) -> Any:
-        if self.asked == UNNAMED or not self.path.exists():
+        if self.asked == UNNAMED or not self.path.is_file():
             return None
         with open(self.path, "rb") as file:
             head = file.read(len(LOOP_HEADER) + DIGEST + 8)

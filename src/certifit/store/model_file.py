@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 import certifit
 from certifit.exceptions import DataError
 from certifit.files.atomic_file import write_atomically
+from certifit.rows.sources.regular_file import check_regular
 from certifit.store.encoding import ModelReader, ModelWriter
 from certifit.store.vocabulary import stored_estimator
 
@@ -96,6 +97,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool(again.coef_ == model.coef_), again.certificate_.holds
     (True, True)
     """
+    check_regular(path)
     content = Path(path).read_bytes()
     header = re.match(rb"certifit-model ([0-9]{1,4}) ([0-9a-f]{64})\n", content)
     if header is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,10 @@ from certifit.checkers.neural_network.plain_layers import (
 )
 from certifit.exceptions import DataError
 from certifit.rows import Array
+from certifit.rows.sources.regular_file import check_regular
+from certifit.store.model_file import UNREADABLE, shortened
 
+MOST_COLUMNS = 2**26  # numbers of a row: a file of a few bytes may declare any number
 _ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "logistic", "Gelu": "gelu", "LeakyRelu": "leaky_relu"}
 
 
@@ -56,6 +60,7 @@ def load_onnx(path: str | os.PathLike[str], classes: Sequence[Any] | None = None
         import onnx
     except ImportError:
         raise ImportError("load_onnx needs the package onnx. Install it: pip install 'certifit[onnx]'") from None
+    check_regular(path)
     try:
         content = onnx.load_model_from_string(Path(path).read_bytes())
         onnx.checker.check_model(content)
@@ -65,7 +70,13 @@ def load_onnx(path: str | os.PathLike[str], classes: Sequence[Any] | None = None
         if type(error).__name__ != "DecodeError":  # of protobuf, which onnx brings along
             raise
         raise _unreadable(path, error) from error
-    found = OnnxReader(content.graph)
+    try:
+        with np.errstate(all="ignore"):  # numbers of a stranger's file may be any
+            found = OnnxReader(content.graph)
+    except DataError:
+        raise
+    except (*UNREADABLE, MemoryError, ArithmeticError) as error:  # attributes and shapes may say anything
+        raise _unreadable(path, error) from error
     outputs = found.shape[0]
     amounts = outputs == 1 and found.output == "squared_error"
     if amounts:
@@ -79,7 +90,7 @@ def load_onnx(path: str | os.PathLike[str], classes: Sequence[Any] | None = None
 
 
 def _unreadable(path: str | os.PathLike[str], error: Exception) -> DataError:
-    return DataError(got=f"{os.fspath(path)!r}, which cannot be read ({error})", wanted="an ONNX file")
+    return DataError(got=f"{os.fspath(path)!r}, which cannot be read ({shortened(error)})", wanted="an ONNX file")
 
 
 class OnnxReader:
@@ -88,8 +99,13 @@ class OnnxReader:
     def __init__(self, graph: Any) -> None:
         from onnx import helper, numpy_helper
 
-        self.numbers = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
-        self._attribute, self._array = helper.get_attribute_value, numpy_helper.to_array
+        def array(tensor: Any) -> Array:
+            if tensor.data_location:  # 1 is another file, by a path that a stranger has chosen
+                raise DataError(got=f"numbers of {tensor.name[:80]!r} in another file", wanted="one file with all")
+            return numpy_helper.to_array(tensor)
+
+        self._attribute, self._array = helper.get_attribute_value, array
+        self.numbers = {one.name: array(one) for one in graph.initializer}
         self.layers: list[PlainLayer] = []
         self.output = "squared_error"  # until a Softmax or Sigmoid ends the graph
         (first,) = [one for one in graph.input if one.name not in self.numbers] or [None]
@@ -97,8 +113,8 @@ class OnnxReader:
             raise DataError(got=f"a graph of {len(graph.output)} outputs", wanted="one input of rows and one output")
         sizes = [one.dim_value for one in first.type.tensor_type.shape.dim]
         self.shape: tuple[int, ...] = tuple(sizes[1:])
-        self.columns = int(np.prod(self.shape))
-        if not self.shape or self.columns < 1:
+        self.columns = math.prod(self.shape)
+        if not self.shape or min(self.shape) < 1 or self.columns > MOST_COLUMNS:
             raise DataError(
                 got=f"an input of shape {sizes}", wanted="rows whose numbers are counted, (n, d) or images"
             )

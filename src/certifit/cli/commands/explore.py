@@ -7,13 +7,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from certifit.cli.files import TableFiles, check_writable, read_table
+from certifit.cli.files import TableFiles, block_source, check_writable, table_to_fit
 from certifit.cli.screen import Screen
+from certifit.exceptions import DataError
 from certifit.report.exploration.explore_page import render_exploration
-from certifit.report.exploration.findings import TableFindings, explore_table, findings_document
+from certifit.report.exploration.findings import (
+    DrawnRows,
+    ExploreTuning,
+    TableFindings,
+    explore_table,
+    findings_document,
+)
 from certifit.store import write_atomically
 from certifit.table.columns import pick
+from certifit.table.reading import table_blocks
+from certifit.table.streaming.row_sample import RowSample
 
 
 class ExploreSettings(NamedTuple):
@@ -22,18 +32,17 @@ class ExploreSettings(NamedTuple):
     groups: int = 0  # 0 chooses
     drop: tuple[str, ...] = ()
     seed: int = 0
+    rows: int = 0  # to look at, drawn at random; 0 for all, or for some of a table that is large beside the memory
 
 
 def run_explore(path: TableFiles, settings: ExploreSettings, report: Path, screen: Screen) -> None:
     """Look at the table, say what was found and write the page."""
     check_writable(report, *path.paths)
-    table = read_table(path)
-    for name in settings.drop:
-        pick(table, name, "column to drop")
-    found = explore_table(table.drop_columns(list(settings.drop)), groups=settings.groups, seed=settings.seed)
+    found = explore_table(_rows_to_look_at(path, settings), groups=settings.groups, seed=settings.seed)
     _show(screen, path.name, found)
     words = ["certifit", "explore", *path.paths, *(word for name in settings.drop for word in ("--drop", name))]
     words += ["--groups", str(settings.groups)] if settings.groups else []
+    words += ["--rows", str(settings.rows)] if settings.rows else []
     page = render_exploration(found, path.name, shlex.join([*words, "--seed", str(settings.seed)]))
     write_atomically(report, page.encode())
     screen.heading("Written")
@@ -41,8 +50,26 @@ def run_explore(path: TableFiles, settings: ExploreSettings, report: Path, scree
     screen.document(findings_document(found) | {"table": str(path), "page": str(report)})
 
 
+def _rows_to_look_at(path: TableFiles, settings: ExploreSettings) -> DrawnRows:
+    """The table, or rows drawn from it by a hash of their numbers, in one pass over blocks."""
+    source = table_to_fit(path, stream=False) if not settings.rows else block_source(path)
+    most = settings.rows or (0 if isinstance(source, pa.Table) else ExploreTuning().most_rows)
+    sample, seen = RowSample(most, settings.seed), 0
+    for block in table_blocks(source, rows=65_536 if most else 0):
+        for name in settings.drop if not seen else ():
+            pick(block, name, "column to drop")
+        table = block.drop_columns(list(settings.drop))
+        if not most:
+            return DrawnRows.all_of(table)
+        sample.add(table, np.arange(seen, seen + table.num_rows))
+        seen += table.num_rows
+    if not seen:
+        raise DataError(got=f"{str(path)!r}, which has no rows", wanted="at least one row below the column names")
+    return DrawnRows(*sample.drawn(), seen)
+
+
 def _show(screen: Screen, name: str, found: TableFindings) -> None:
-    screen.say(f"{name}: {found.table.num_rows:,} rows, {len(found.columns)} columns")
+    screen.say(f"{name}: {found.rows.in_words}, {len(found.columns)} columns")
     screen.table(
         ["column", "type", "used as", "missing", "distinct", "what is done"],
         [(c.name, c.type, c.kind, f"{c.missing:,}", f"{c.distinct:,}", c.done) for c in found.columns],

@@ -52,7 +52,7 @@ def render_exploration(found: TableFindings, name: str, command: str) -> str:
     }
     sections.append(PageSection("settings", settings))
     used = sum(column.kind != "left out" for column in found.columns)
-    subtitle = f"{found.table.num_rows:,} rows, {used:,} of {len(found.columns):,} columns used"
+    subtitle = f"{found.rows.in_words}, {used:,} of {len(found.columns):,} columns used"
     subtitle += f" · certifit {versions()['certifit']} · {written_at()}"
     why = "a page's script has no proof of clusterings; what is printed was checked when the page was written"
     proof = {"form": "none", "why": why}
@@ -84,7 +84,7 @@ def _map(found: TableFindings) -> Markup | None:
     layers = []
     for g in np.unique(labels):
         mine = labels == g
-        words = [f"row {i + 1:,}, group {found.labels[i] + 1}" for i in at[mine]] if few else []
+        words = [f"row {found.rows.numbers[i] + 1:,}, group {found.labels[i] + 1}" for i in at[mine]] if few else []
         kind = f"faint g{g}" if found.n_groups > 1 else "faint"
         layers.append(ChartLayer("dots", x[mine], y[mine], words=words, kind=kind))
     share = found.pca.explained_variance_ratio_
@@ -152,9 +152,8 @@ def _histogram(column: Any, found: TableFindings, bins: int = 16) -> Array | Non
 
 def _outliers(found: TableFindings) -> dict[str, Any]:
     shown = [column.name for column in found.columns if column.kind != "left out"][:6]
-    cells = (
-        found.table.select(shown).take(np.array([row.row - 1 for row in found.outliers], dtype=np.int64)).to_pydict()
-    )
+    places = np.searchsorted(found.rows.numbers, [row.row - 1 for row in found.outliers])
+    cells = found.table.select(shown).take(places).to_pydict()
     rows = [
         [f"{row.row:,}", f"{row.distance:.1f}", row.why, *(shortened(cells[name][i], 40) for name in shown)]
         for i, row in enumerate(found.outliers)

@@ -29,6 +29,7 @@ from certifit.table.text_values import read_text, with_holes
 class ExploreTuning:
     """How much is looked at, and when something is worth saying."""
 
+    most_rows: int = 50_000  # drawn from a table that is large beside the memory
     most_groups: int = 8
     choice_rows: int = 5000  # on which the number of groups is chosen
     weak: float = 0.25  # silhouette below which no groups stand out (Kaufman & Rousseeuw 1990)
@@ -52,7 +53,7 @@ class ColumnShare(NamedTuple):
 class OutlierRow(NamedTuple):
     """A row far from the others: its number, squared distance, and the columns in which it is unusual."""
 
-    row: int
+    row: int  # in the whole table, from 1
     distance: float
     why: str
 
@@ -66,10 +67,29 @@ class HolePair(NamedTuple):
 
 
 @dataclass(frozen=True)
+class DrawnRows:
+    """Rows of a table that are looked at: all of them, or some drawn at random."""
+
+    table: pa.Table
+    numbers: Array  # (n,) of the rows in the whole table, from 0
+    n_all: int  # rows of the whole table
+
+    @classmethod
+    def all_of(cls, table: pa.Table) -> DrawnRows:
+        return cls(table, np.arange(table.num_rows), table.num_rows)
+
+    @property
+    def in_words(self) -> str:
+        n = self.table.num_rows
+        drawn = f", of which {n:,} drawn at random are looked at" if n < self.n_all else ""
+        return f"{self.n_all:,} rows{drawn}"
+
+
+@dataclass(frozen=True)
 class TableFindings:
     """What was found in a table without a target."""
 
-    table: pa.Table
+    rows: DrawnRows
     columns: tuple[Column, ...]
     pca: PCA
     scores: Array  # (n, axes)
@@ -84,15 +104,20 @@ class TableFindings:
     outlier_limit: float
 
     @property
+    def table(self) -> pa.Table:
+        return self.rows.table
+
+    @property
     def n_groups(self) -> int:
         return 1 if self.groups is None else len(self.groups.cluster_centers_)
 
 
 def explore_table(
-    table: pa.Table, *, groups: int = 0, seed: int = 0, tuning: ExploreTuning = ExploreTuning()
+    rows: pa.Table | DrawnRows, *, groups: int = 0, seed: int = 0, tuning: ExploreTuning = ExploreTuning()
 ) -> TableFindings:
-    """Look at a table; `groups` of 0 chooses their number."""
-    n = table.num_rows
+    """Look at a table, or at rows drawn from one; `groups` of 0 chooses their number."""
+    rows = rows if isinstance(rows, DrawnRows) else DrawnRows.all_of(rows)
+    table, n = rows.table, rows.table.num_rows
     columns = learn_columns(table, np.ones(n))
     if n < 3 or all(column.kind == "left out" for column in columns):
         raise DataError(
@@ -111,9 +136,9 @@ def explore_table(
     agreement = np.nan if model is None or parts is None else float(adjusted_rand_score(labels, parts))
     limit = float(chi2.isf(tuning.chance / n, _axes_for_outliers(pca, tuning)))
     return TableFindings(
-        table, columns, pca, scores, choice, model, labels, mixture, agreement,
+        rows, columns, pca, scores, choice, model, labels, mixture, agreement,
         _shares(columns, table, X, places, labels), _hole_pairs(table, columns),
-        _outliers(columns, X, places, pca, scores, limit, tuning), limit,
+        _outliers(columns, X, places, pca, scores, limit, tuning, rows.numbers), limit,
     )  # fmt: skip
 
 
@@ -234,6 +259,7 @@ def _outliers(
     scores: Array,
     limit: float,
     tuning: ExploreTuning,
+    numbers: Array,
 ) -> tuple[OutlierRow, ...]:
     """Rows whose squared distance from the middle, in standard deviations of the axes, is beyond the limit."""
     axes = _axes_for_outliers(pca, tuning)
@@ -247,14 +273,15 @@ def _outliers(
         sizes = {name: float(np.sqrt((X[i, place] ** 2).sum())) for name, place in places.items()}
         worst = sorted(sizes, key=lambda name: -sizes[name])[:3]
         words = ", ".join(f"{name} ({sizes[name]:.1f} sd)" if kinds[name] == "number" else name for name in worst)
-        found.append(OutlierRow(int(i) + 1, float(distance[i]), words))
+        found.append(OutlierRow(int(numbers[i]) + 1, float(distance[i]), words))
     return tuple(found)
 
 
 def findings_document(found: TableFindings) -> dict[str, Any]:
     """The findings as plain data, for JSON."""
     return {
-        "rows": found.table.num_rows,
+        "rows": found.rows.n_all,
+        "rows_looked_at": found.table.num_rows,
         "columns": [
             {name: getattr(c, name) for name in ("name", "type", "kind", "missing", "distinct", "done")}
             for c in found.columns

@@ -16,6 +16,8 @@ from typing import Any, Self, TypeAlias
 import pyarrow as pa
 
 from certifit.exceptions import DataError, SourceChangedError
+from certifit.rows.sources.memory import available_bytes
+from certifit.rows.sources.regular_file import check_regular
 
 Types: TypeAlias = Mapping[str, Any]  # Arrow type wanted of each column to read
 Batches: TypeAlias = Generator[Any, None, None]  # of Arrow record batches
@@ -28,6 +30,7 @@ class ReadTuning:
     buffer_bytes: int = 2**16  # read at a time of a Parquet column; else a whole column of a row group is in memory
     batch_rows: int = 4096  # decoded at a time where rows are wide: a batch costs a little for each column
     batch_entries: int = 2**22  # most entries of such a batch
+    memory_share: float = 0.7  # of the memory available, that a whole table may take
     csv_block_bytes: int = 2**22  # parsed at a time; the first block decides the types of the columns
 
     def rows_at_a_time(self, columns: int, rows: int) -> int:
@@ -64,7 +67,17 @@ class Table(Source):
     def whole(self) -> Any:
         """Return all columns and rows as an Arrow table in memory."""
         types = {field.name: field.type for field in self.schema}
-        return pa.Table.from_batches(list(self.read(types, ReadTuning().batch_rows)), self.schema)
+        batches, taken, room = [], 0, ReadTuning().memory_share * available_bytes()
+        for batch in self.read(types, ReadTuning().batch_rows):
+            batches.append(batch)
+            taken += batch.nbytes
+            if taken > room:  # few bytes of a compressed file may stand for any number of rows
+                raise DataError(
+                    got=f"a table of which {sum(part.num_rows for part in batches):,} rows take {taken / 1e9:.1f} GB",
+                    wanted="one that the memory holds",
+                    fix="Have it read block by block: stream=True, or --stream at the command line.",
+                )
+        return pa.Table.from_batches(batches, self.schema)
 
     @abstractmethod
     def _read(self, types: Types, rows: int) -> Batches: ...
@@ -118,7 +131,7 @@ class FileStamp:
 
     @classmethod
     def of(cls, path: Path) -> FileStamp:
-        status = path.stat()
+        status = check_regular(path)
         return cls(path, (status.st_size, status.st_mtime_ns, status.st_ino))
 
 
@@ -127,7 +140,7 @@ def check_unchanged(stamps: Sequence[FileStamp]) -> None:
     for stamp in stamps:
         try:
             same = FileStamp.of(stamp.path) == stamp
-        except OSError:
+        except (OSError, DataError):
             same = False
         if not same:
             raise SourceChangedError(
@@ -142,6 +155,12 @@ def explain_read_errors(stamps: Sequence[FileStamp], explain: Callable[[str], Da
     """Turn Arrow's error about a file that it cannot read into a `DataError`."""
     try:
         yield
+    except PermissionError as error:
+        raise DataError(
+            got=f"{str(error.filename or stamps[0].path)!r}, which you may not read",
+            wanted="a file with permission to read",
+            fix="Ask its owner, or: chmod +r FILE.",
+        ) from error
     except (pa.ArrowException, OSError) as error:
         check_unchanged(stamps)
         raise explain(str(error).strip().splitlines()[0].rstrip(".")) from error
