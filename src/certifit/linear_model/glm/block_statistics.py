@@ -112,7 +112,8 @@ def _log_link_pass(theta: Array, Z: Array, loss: LogTweedieLoss, response: Respo
             squares = request.reach.diagonal
     g, wh = np.zeros(len(theta)), np.empty(len(Z))
     rows = LogLinkRows(Z, response.y.astype(np.float64, copy=False), response.w, response.offset)
-    found = LogLinkSums(*add_log_link_rows(rows, theta, float(loss.power), squares, g, wh))
+    with np.errstate(over="ignore", invalid="ignore"):  # as in compiled code
+        found = LogLinkSums(*add_log_link_rows(rows, theta, float(loss.power), squares, g, wh))
     if len(squares):
         reach = RowReach(Largest(rounded_up(found.squares, len(squares))), Largest(0.0))
     if not np.isfinite(found.loss):  # the step was too long, and there are no derivatives here
