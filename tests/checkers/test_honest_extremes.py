@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from certifit import (
+    CertificateWarning,
     DataError,
     HardMarginSVC,
     HistGradientBoostingRegressor,
     KernelPCA,
     Lasso,
+    LogisticRegression,
     NuSVR,
     Nystroem,
     SelectFeatures,
@@ -78,3 +82,16 @@ def test_validation_without_a_row_is_refused_in_words():
     X, y = np.arange(4.0)[:, None], np.arange(4.0)
     with pytest.raises(DataError, match="too few rows for validation_fraction"):
         HistGradientBoostingRegressor(early_stopping=True, validation_fraction=0.1).fit(X, y)
+
+
+def test_an_l1_penalty_beside_columns_too_far_from_0_is_proved_by_fit_and_audit_or_by_neither():
+    """The last digits of the slopes take a millionth of the penalty."""
+    X = np.full((25, 1), 47493607893414.52)
+    y = np.array([0, 0, 1, 0, 2, 0, 1, 1, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 1, 1, 0, 0, 1, 2, 2])
+    w = np.array([1, 1, 1, 0, 2, 2, 0, 0, 3, 1, 0, 2, 1, 1, 0, 1, 3, 2, 2, 2, 0, 2, 1, 3, 0.0])
+    for scale in (1.0, 1e-3, 1e-9):
+        model = LogisticRegression(C=0.000818, penalty="l1", fit_intercept=False, tol=1e-6)
+        with warnings.catch_warnings(action="ignore", category=CertificateWarning):
+            model.fit(X * scale, y, w)
+        assert model.certificate_.holds == audit(model, X * scale, y, w).holds
+        assert model.certificate_.holds or scale == 1.0

@@ -271,3 +271,15 @@ def test_an_objective_has_the_digits_that_the_covariance_leaves():
     assert apart <= lost < 1e-3 * abs(found.objective)
     assert lost > 1e-9 * abs(found.objective)
     assert found.bound <= min(found.objective, model.certificate_.objective)
+
+
+def test_a_constant_column_of_huge_values_leaves_no_room_for_a_wrong_mean():
+    t = np.repeat([0, 1], 8)
+    Z = np.column_stack([np.random.default_rng(0).normal(size=16) + t, np.full(16, 3e20)])
+    model = LinearDiscriminantAnalysis().fit(Z, t)
+    assert model.certificate_.holds
+    assert audit(model, Z, t).holds
+    for name in ("means_", "xbar_"):
+        wrong = copy.deepcopy(model)
+        getattr(wrong, name)[..., 1] += 2e5
+        assert not audit(wrong, Z, t).holds

@@ -130,3 +130,25 @@ def test_a_class_without_spread_is_refused(rows, labels, params, words):
 def test_settings_that_do_not_go_together(params, kind):
     with pytest.raises(kind):
         QuadraticDiscriminantAnalysis(**params).fit(ROWS, LABELS)
+
+
+def test_columns_of_huge_values_leave_no_room_for_wrong_means():
+    """Each mean is held to its own last digits: those of another column would excuse any mean."""
+    t = np.repeat([0, 1], 8)
+    Z = np.column_stack([np.random.default_rng(0).normal(size=16) + t, np.full(16, 3e246)])
+    model = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(Z, t)
+    assert model.certificate_.holds
+    assert audit(model, Z, t).holds
+    assert max(c.limit for c in model.certificate_.checks if c.name.startswith("means_")) <= 1e-8
+    for column, size in ((0, 1.0), (1, 1e240)):
+        wrong = copy.deepcopy(model)
+        wrong.means_[0, column] += size
+        assert not audit(wrong, Z, t).holds
+
+
+def test_a_class_far_from_0_whose_rows_are_all_the_same():
+    """Squares about a mean that rounding has moved overflow, and are summed again about a better one."""
+    Z, t = np.tile([0.0, 2.9815355772273777e246, 9.938451924091259e245], (7, 1)), np.array([0, 0, 2, 0, 0, 0, 1])
+    model = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(Z, t)
+    assert model.certificate_.holds
+    assert audit(model, Z, t).holds

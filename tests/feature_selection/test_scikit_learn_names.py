@@ -395,3 +395,14 @@ def test_what_sequential_selection_refuses():
         ours.SequentialFeatureSelector(GaussianNB(), n_features_to_select=13).fit(WINE, LABELS)
     with pytest.raises(DataError, match="tol must be strictly positive"):
         ours.SequentialFeatureSelector(GaussianNB(), tol=-1.0).fit(WINE, LABELS)
+
+
+@pytest.mark.parametrize("model", [ours.RFE(RidgeClassifier()), ours.RFECV(RidgeClassifier(), cv=2)], ids=str)
+def test_missing_entries_of_rows_without_weight_are_refused_by_eliminations(model):
+    """No estimator sees these rows; the audit would refuse them."""
+    X, w = WINE[::3].copy(), np.ones(len(LABELS[::3]))
+    X[7, 2], w[7] = np.nan, 0.0
+    with pytest.raises(DataError, match="NaN in row 7, column 2"):
+        model.fit(X, LABELS[::3], sample_weight=w)
+    X[7, 2] = 0.5
+    assert audit(model.fit(X, LABELS[::3], sample_weight=w), X, LABELS[::3], w).holds

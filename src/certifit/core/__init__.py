@@ -1,6 +1,6 @@
 """What every model is built on: the certificate, the loop of passes over the rows, and the estimators' base class."""
 
-from certifit.core.certificate import Certificate, Check
+from certifit.core.certificate import Certificate, Check, rounding_within
 from certifit.core.config import certified, proves_later, wants_best_proof
 from certifit.core.estimator import Estimator, Objective
 from certifit.core.loop import Mark, ResumableUpdate, Solution, Step, fixed_point
@@ -26,6 +26,7 @@ __all__ = [
     "certified",
     "fixed_point",
     "proves_later",
+    "rounding_within",
     "text_table",
     "wants_best_proof",
 ]

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from certifit.core.text_table import text_pairs, wrapped
 
 Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistical", "impossible", "unproved"]
@@ -32,6 +34,19 @@ class Check:
     def passed(self) -> bool:
         """Whether residual <= limit, with both finite and the limit not negative: infinity proves nothing."""
         return math.isfinite(self.residual) and math.isfinite(self.limit) and bool(self.residual <= self.limit >= 0)
+
+
+def rounding_within(rounding: Any, size: Any, share: float = 0.25) -> Any:
+    """What may be put down to rounding: at most a share of the size of the thing itself.
+
+    Of numbers far from 0 the last digit may be larger than what they are compared by, a standard deviation, say.
+    An allowance for it would then let anything pass; what is right in all its digits passes without.
+
+    >>> rounding_within(1e-9, 1.0), rounding_within(5e231, 1.0)
+    (1e-09, 0.25)
+    """
+    allowed = np.minimum(rounding, share * np.asarray(size))
+    return allowed if np.ndim(allowed) else float(allowed)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, norm
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -265,7 +265,8 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
 
 def _is_point(C: Array, mean: Array) -> bool:
     """Whether a covariance (d, d) is nothing but the rounding of rows that are all the same."""
-    return bool(np.trace(C) <= (16 * np.finfo(np.float64).eps) ** 2 * (mean @ mean))
+    # The length by SciPy: squares of large values overflow.
+    return bool(np.sqrt(np.trace(C)) <= 16 * np.finfo(np.float64).eps * norm(mean))
 
 
 def _log_densities(parts: tuple[Array, Array, Array], block: Block) -> Array:

@@ -160,7 +160,7 @@ def _optimal(model: PPCAModel, tol: float, values: Array, trace: float, inner: A
         rounding = 2 * d * EPS * values[-1] * (float((1 / kept).sum()) + (d - k) / rest) + 16 * d * EPS
     mean_rounding = 0.5 * float(((EPS * m) ** 2).sum()) / rest if rest > 0 else 0.0
     # Rounding is allowed for up to 1e-3 nats a row; beyond that the check fails.
-    limit = tol + min(2 * rounding, 1e-3) + 16 * mean_rounding
+    limit = tol + min(2 * rounding, 1e-3) + min(16 * mean_rounding, 1e-3)
     claim = "mean negative log-likelihood (nats a row) within gap of the smallest that this many components can reach"
     return Certificate(
         "optimal", claim, float(objective), float(best - rounding), tol, limit, _checks(model), scale=scale
@@ -201,7 +201,7 @@ def _certify_observed(model: PPCAModel, tol: float, rows: Rows, first: _FirstPas
     if ard:
         objective += _penalty(model.W) / first.weight
         lower -= _penalty(after[1]) / first.weight
-    rounding = 64 * EPS * (len(model.mean) + abs(objective))
+    rounding = min(64 * EPS * (len(model.mean) + abs(objective)), 0.01)
     checks = [
         Check("gain of one more EM step (nats a row)", max(objective + lower, 0.0), tol + rounding),
         *_check_log_likelihood(model, log_likelihood, size),

@@ -62,13 +62,23 @@ def _quartic_sum(c: int | None, mean: Array, deviation: Array, block: Block) -> 
 
 
 def class_moments(rows: Rows, c: int | None) -> PlainClass:
-    """Return the moments of class c, of all rows where c is None: a pass for the mean, one for squares about it."""
+    """Return the moments of class c, of all rows where c is None: a pass for the mean, one for squares about it.
+
+    Where the mean was off by more than its rows lie apart, by rounding, squares are summed again about a better one.
+    """
     zero = np.zeros(rows.n_features)
     first = rows.sum(partial(_mean_sums, c, zero))
     weight = first.weight or 1.0
-    found = rows.sum(partial(_centred_sums, c, first.z / weight))
-    step = found.z / weight
-    return PlainClass(first.weight, first.z / weight + step, found.zz / weight - step[:, None] * step)
+    centre = first.z / weight
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = rows.sum(partial(_centred_sums, c, centre))
+        step = found.z / weight
+        covariance = found.zz / weight - step[:, None] * step
+        moved = weight * step * step
+        if not (np.isfinite(covariance).all() and (moved <= 0.5 * np.diag(found.zz)).all()):
+            found = rows.sum(partial(_centred_sums, c, centre + step))
+            return PlainClass(first.weight, centre + step, found.zz / weight)
+    return PlainClass(first.weight, centre + step, covariance)
 
 
 def column_deviations(variances: Array, size: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from certifit.checkers.discriminant_analysis.class_covariances import column_deviations
-from certifit.core import Certificate, Check
+from certifit.core import Certificate, Check, rounding_within
 from certifit.rows import Array
 
 
@@ -98,7 +98,7 @@ class _Equations(NamedTuple):
     @property
     def rounding(self) -> float:
         """How far rounding may move numbers of size 1 in whitened coordinates."""
-        return 32 * len(self.found.within) * self.claim.eps * self.space.condition
+        return rounding_within(32 * len(self.found.within) * self.claim.eps * self.space.condition, 1.0, 0.01)
 
     @property
     def centre(self) -> Array:
@@ -177,7 +177,8 @@ def _largest(residuals: Array) -> float:
 # -------------------------------------------------------------------------------------------------------- moments
 def _moment_checks(e: _Equations) -> list[Check]:
     claim, found, deviation = e.claim, e.found, e.space.deviation
-    stored = 16 * claim.eps * np.abs(found.means).max(axis=0) / deviation  # as means are rounded
+    # Stored means are rounded.
+    stored = rounding_within(16 * claim.eps * np.abs(found.means).max(axis=0) / deviation, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         checks = [
             Check("log-priors of the classes", _largest(np.log(claim.priors / e.priors)), e.tol + 64 * claim.eps)
@@ -191,7 +192,7 @@ def _moment_checks(e: _Equations) -> list[Check]:
         scale = np.sqrt(np.maximum(np.diag(found.pooled), 0.0))
         scale = np.where(scale > 0, scale, 1.0)
         off = (claim.covariance - found.pooled) / np.outer(scale, scale)
-        limit = e.tol + 64 * len(off) * claim.eps * (1.0 + float((stored**2).max()) / claim.eps)
+        limit = e.tol + rounding_within(64 * len(off) * (claim.eps + float((stored**2).max())), 1.0, 0.1)
         checks.append(Check("covariance, in standard deviations", _largest(off), limit))
     return checks
 
@@ -214,7 +215,8 @@ def _score_checks(e: _Equations) -> list[Check]:
     length = float(np.linalg.norm(coef * deviation, axis=1).max())
     far = np.abs(claim.coef) @ np.abs(origin) + np.abs(coef) @ np.abs(origin)  # what the products below sum up
     shift = claim.intercept + claim.coef @ origin - level
-    allowed = (e.tol + e.rounding) * float(levels.max() + 1) + 64 * claim.eps * float(far.max()) + size * _left_out(e)
+    summed = rounding_within(64 * claim.eps * float(far.max()), float(levels.max() + 1))
+    allowed = (e.tol + e.rounding) * float(levels.max() + 1) + summed + size * _left_out(e)
     return [
         Check("coefficients, as deviations of scores", _largest(spread), limit),
         Check(

@@ -21,7 +21,7 @@ from certifit.checkers.discriminant_analysis.class_covariances import (
 )
 from certifit.checkers.discriminant_analysis.linear import DiscriminantCheckTuning
 from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
-from certifit.core import Certificate, Check, Estimator, Setting
+from certifit.core import Certificate, Check, Estimator, Setting, rounding_within
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows, encode_labels
 
@@ -69,18 +69,18 @@ def certify_quadratic(claim: QuadraticClaim, found: QuadraticMeasured, tol: floa
     for c, C in enumerate(found.covariances):
         d, s, R = len(C), claim.scalings[c], claim.rotations[c]
         deviation = column_deviations(np.diag(C), np.abs(found.means[c]))
-        rounding = 8 * claim.eps * float((np.abs(found.means[c]) / deviation).max())
-        off = float((np.abs(claim.means[c] - found.means[c]) / deviation).max())
-        checks.append(Check(f"means_ of class {c} differ by, in standard deviations", off, tol + rounding))
+        # Stored means are rounded, each in its own last digits.
+        stored = rounding_within(8 * claim.eps * np.abs(found.means[c]) / deviation, 1.0)
+        off = _largest(np.maximum(np.abs(claim.means[c] - found.means[c]) / deviation - stored, 0.0))
+        checks.append(Check(f"means_ of class {c} differ by, in standard deviations", off, tol))
         checks.append(
             Check(f"rotation of class {c} is no rotation by", _largest(R.T @ R - np.eye(d)), tol + 32 * d * claim.eps)
         )
         A = R / np.sqrt(np.where(s > 0, s, np.nan))
         # A mean that was rounded, or moved by as much, turns up in a covariance with its square.
-        limit = tol + 64 * d * claim.eps * float(s.max() / s.min()) + rounding * rounding
-        checks.append(
-            Check(f"whitened rows of class {c} are not white by", _largest(A.T @ C @ A - np.eye(d)), min(limit, 0.1))
-        )
+        limit = tol + 64 * d * claim.eps * float(s.max() / s.min()) + float(stored.max()) ** 2
+        limit = min(limit, 0.1)
+        checks.append(Check(f"whitened rows of class {c} are not white by", _largest(A.T @ C @ A - np.eye(d)), limit))
         checks.append(Check(f"variances of class {c} that rise", float((np.diff(s) > 0).sum()), 0.0))
         if claim.signed:
             checks.append(Check(f"axes of class {c} whose largest entry is negative", _turned(R), 0.0))

@@ -183,7 +183,8 @@ def certify(claim: VariationalClaim, prior: PlainPrior, rows: Rows, tol: float) 
     second = plain_step(prior, first.posterior, rows)
     n = first.weight
     size = abs(first.bound) + n
-    rounding = 1e-10 * size
+    # Never more than a hundredth of a nat a row, as in `stationary_certificate`.
+    rounding = min(1e-10 * size, 0.01 * n)
     change = posterior_change(claim.posterior, first.posterior, n)
     checks = [
         Check(

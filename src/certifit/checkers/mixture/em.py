@@ -112,7 +112,7 @@ def reported_checks(
     apart = np.abs([trace["loglik"][-1] - objective, *(reported.lower_bounds - trace["loglik"])]).max()
     sums = np.abs(trace["loglik"] - trace["bound"] - trace["kl"]).max()
     # wider than rounding: the model found these numbers in its own way
-    limit = 1e-6 * (1.0 + abs(step.loglik)) + rounding
+    limit = 1e-6 * (1.0 + abs(step.loglik)) + min(rounding, 0.01)
     return (
         Check("reported log-likelihood off, nats a row", abs(reported.loglikelihood / weight - step.loglik), limit),
         Check("reported lower bound off, nats a row", abs(reported.lower_bound - objective), limit),

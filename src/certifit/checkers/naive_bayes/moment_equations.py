@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit.checkers.naive_bayes.class_statistics import PlainClassMoments, safe_ratio
-from certifit.core import Certificate, Check
+from certifit.core import Certificate, Check, rounding_within
 from certifit.rows import Array
 
 
@@ -97,7 +97,9 @@ def gaussian_evidence(
     looked_at = observed | rules.pooled
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         off = np.abs(theta - mean)
-        off = np.where(off <= 4 * rules.rounding * np.abs(mean), 0.0, off)  # as stored means are rounded
+        # Stored means are rounded.
+        stored = rounding_within(4 * rules.rounding * np.abs(mean), np.sqrt(wanted))
+        off = np.where(off <= stored, 0.0, off)
         mean_error, variance_error = off / np.sqrt(wanted), var / wanted - 1.0
         spread = safe_ratio(found.ssd, W) + epsilon
         objective = 0.5 * W * (np.log(2 * np.pi * var) + (spread + off**2) / var)

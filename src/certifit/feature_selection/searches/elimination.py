@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.checkers.feature_selection.from_model import check_unseen_rows
 from certifit.core import Attributes, Setting
 from certifit.core.scoring import find_scorer
 from certifit.exceptions import DataError
@@ -118,7 +119,11 @@ class RFE(RecursiveElimination):
                 got=f"{rows.n_features} feature(s) (shape=({rows.n_rows}, {rows.n_features}))",
                 wanted="a minimum of 2: there is nothing to leave out",
             )
-        return super()._trial(rows)
+        data = rows.load()
+        # The estimator refuses what it takes no part of; rows of weight 0 it does not see.
+        allowed = bool(get_tags(self.estimator).input_tags.allow_nan)
+        check_unseen_rows(data, getattr(self, "feature_names_in_", None), allowed)
+        return super()._trial(data)
 
     def _asked_columns(self, d: int) -> int | None:
         asked = self.n_features_to_select

@@ -14,9 +14,10 @@ import numpy as np
 
 from certifit.checkers.linear_model import recession
 from certifit.checkers.linear_model.claims import LinearModelClaims
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates, less
 from certifit.checkers.linear_model.logistic import proof
 from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim, allowed_gap, ridge_error
+from certifit.checkers.plain.blocks import float_rows
 from certifit.checkers.plain.dual_points import bound_below
 from certifit.core import Attributes, Certificate, Solution
 from certifit.exceptions import NoSolutionError
@@ -256,7 +257,7 @@ class Penalised:
         large = n_rows * x.size > data.tuning.checked_entries
         faithful = data.faithful(x, value, tol)
         # Beside a weak L1 penalty the digits of slopes count, which the checker knows better.
-        strict = self.lam1 > 0 and tol < data.tuning.strict_tol and not large
+        strict = self.lam1 > 0 and ((tol < data.tuning.strict_tol and not large) or self._rounds_slopes(data, tol))
         enough = bool(errors) or self.proved or not self.newton or self.lam1 > 0 or large
         if not strict and found.holds and faithful and enough:
             return found
@@ -264,6 +265,15 @@ class Penalised:
         if strict:
             return again
         return again if again.holds or not faithful or not found.gap <= again.gap else found
+
+    def _rounds_slopes(self, data: LogisticRows, tol: float) -> bool:
+        """Whether rounding of slopes, of columns far from 0, takes more of λ₁ than a tenth of the tolerance."""
+        if self.lam2 > 0:
+            return False
+        X = data.sample.X if data.shift is None else less(float_rows(data.sample.X), data.shift)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = np.finfo(np.float64).eps * data.weight * float(abs(X).mean(axis=0).max())
+        return not rounding <= 0.1 * tol * self.lam1
 
     def _saved(self, beta: Array) -> float:
         """By how much the objective falls when the mean over the classes is taken off β (k, d)."""
