@@ -15,7 +15,8 @@ from certifit.cluster.exact_sums import LloydState
 from certifit.cluster.leading_directions import add_directions_of, find_directions, sketch_rows
 from certifit.cluster.lloyd import Lloyd, assign_rows, new_memory, square_distances
 from certifit.cluster.tuning import KMeansTuning
-from certifit.rows import ArrayRows, as_rows, remembered
+from certifit.rows import ArrayRows, as_rows
+from certifit.rows.sources.workers import remembered
 from tests.cluster.tables import Streamed, assert_same_fit, blobs, sized, ties, wide
 
 

@@ -14,13 +14,13 @@ from sklearn.metrics import (
 from sklearn.naive_bayes import GaussianNB
 
 from certifit import DataError, assess
-from certifit.model_selection.assessment.bootstrap_bands import BandTuning, roc_percentiles
 from certifit.model_selection.assessment.classifier_tables import (
     TestedScores,
     calibration_table,
     precision_recall_band,
     roc_band,
 )
+from certifit.model_selection.bootstrap.bootstrap_bands import BandTuning, roc_percentiles
 from certifit.plots.style import figures_apart
 
 

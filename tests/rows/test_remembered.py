@@ -4,8 +4,8 @@ import gc
 
 import numpy as np
 
-from certifit.rows import remembered
-from certifit.rows.remembered import PassMark, keep_memory, take_memory
+from certifit.rows.sources.workers import remembered
+from certifit.rows.sources.workers.remembered import PassMark, keep_memory, take_memory
 
 
 def test_memory_is_of_one_pass():

@@ -45,7 +45,7 @@ from certifit.core import wants_best_proof
 from certifit.exceptions import DataError
 from certifit.rows import Array, Block, Matrix, Rows
 from certifit.rows.kept_passes import kept
-from certifit.rows.remembered import PassMark, keep_memory, take_memory
+from certifit.rows.sources.workers.remembered import PassMark, keep_memory, take_memory
 
 _assign: Any = lloyd_loops.assign
 

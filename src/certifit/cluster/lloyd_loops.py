@@ -90,16 +90,16 @@ def _move_bounds(bounds, moves, todo, first, last):
 
 
 @vectorised_into_loops
-def _read_rows(X, centres, half_gap, bounds, trust_lower, scratch, first, last):
-    """Measure the distance of rows `todo[first:last]` to their own centre; copy to Z, and count, those in doubt.
+def _read_rows(X, centres, half_gap, bounds, trust_lower, scratch, span):
+    """Measure the distance of a span of rows `todo` to their own centre; copy to Z, and count, those in doubt.
 
-    Rows that are settled leave `todo[first:]`. `trust_lower` says whether `lower` bounds a distance: where rows
-    have a sketch, only `lower - upper` is known to bound a difference of distances.
+    Rows that are settled leave `todo` from the span's first on. `trust_lower` says whether `lower` bounds a
+    distance: where rows have a sketch, only `lower - upper` is known to bound a difference of distances.
     """
     C, shift, scale, norms = centres.centres, centres.shift, centres.scale, centres.norms
     labels, upper, lower = bounds.labels, bounds.upper, bounds.lower
     todo, Z, known, length = scratch.todo, scratch.Z, scratch.known, scratch.length
-    m = 0
+    (first, last), m = span, 0
     for r in range(first, last):
         i = todo[r]
         a = labels[i]
@@ -336,7 +336,7 @@ def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
             if sketched:
                 m = _read_sketches(sketch, centres.scale, scratch, first, last)
             else:
-                m = _read_rows(X, centres, moves.half_gap, bounds, len(sketch.Y) == 0, scratch, first, last)
+                m = _read_rows(X, centres, moves.half_gap, bounds, len(sketch.Y) == 0, scratch, (first, last))
             if m > 0:
                 np.dot(scratch.Z[:m], centres.small.T, scratch.products[:m])
                 _settle(X, centres, bounds, sketch.rest, scratch, first, m)

@@ -266,7 +266,7 @@ class QuadraticDiscriminantAnalysis(ClassifierMixin, Estimator):
 def _is_point(C: Array, mean: Array) -> bool:
     """Whether a covariance (d, d) is nothing but the rounding of rows that are all the same."""
     # The length by SciPy: squares of large values overflow.
-    return bool(np.sqrt(np.trace(C)) <= 16 * np.finfo(np.float64).eps * norm(mean))
+    return bool(np.sqrt(max(float(np.trace(C)), 0.0)) <= 16 * np.finfo(np.float64).eps * norm(mean))
 
 
 def _log_densities(parts: tuple[Array, Array, Array], block: Block) -> Array:

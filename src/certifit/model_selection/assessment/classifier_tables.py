@@ -16,8 +16,8 @@ import numpy as np
 
 from certifit.core import Setting
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.bootstrap_bands import precision_percentiles, roc_percentiles
 from certifit.model_selection.assessment.intervals import clopper_pearson
+from certifit.model_selection.bootstrap.bootstrap_bands import precision_percentiles, roc_percentiles
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
 

@@ -138,7 +138,7 @@ def explore_table(
     return TableFindings(
         rows, columns, pca, scores, choice, model, labels, mixture, agreement,
         _shares(columns, table, X, places, labels), _hole_pairs(table, columns),
-        _outliers(columns, X, places, pca, scores, limit, tuning, rows.numbers), limit,
+        _outliers(columns, X, places, (pca, scores), limit, rows.numbers, tuning), limit,
     )  # fmt: skip
 
 
@@ -255,13 +255,13 @@ def _outliers(
     columns: tuple[Column, ...],
     X: Array,
     places: dict[str, slice],
-    pca: PCA,
-    scores: Array,
+    axes_and_scores: tuple[PCA, Array],
     limit: float,
-    tuning: ExploreTuning,
     numbers: Array,
+    tuning: ExploreTuning,
 ) -> tuple[OutlierRow, ...]:
     """Rows whose squared distance from the middle, in standard deviations of the axes, is beyond the limit."""
+    pca, scores = axes_and_scores
     axes = _axes_for_outliers(pca, tuning)
     distance = (scores[:, :axes] ** 2 / pca.explained_variance_[:axes]).sum(axis=1)
     order = np.argsort(-distance, kind="stable")[: tuning.most_outliers]

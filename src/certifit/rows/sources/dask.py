@@ -41,7 +41,7 @@ from certifit.rows.named_columns import (
 )
 from certifit.rows.rows import R, Relabel, Rows, relabelled
 from certifit.rows.sources.dask_partitions import DaskPartition, PartitionStore, compute_tasks, joined_partitions
-from certifit.rows.sources.worker_memory import reuse_memory
+from certifit.rows.sources.workers.worker_memory import reuse_memory
 from certifit.rows.sums import S, tree_sum
 from certifit.rows.threads import single_threaded_blas
 

@@ -9,7 +9,7 @@ import pytest
 
 SCRIPT = """
 import resource, numpy as np
-from certifit.rows.sources.worker_memory import reuse_memory
+from certifit.rows.sources.workers.worker_memory import reuse_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

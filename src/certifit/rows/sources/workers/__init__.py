@@ -1,0 +1,1 @@
+"""What is done in the processes of a cluster's workers beside adding up rows."""
