@@ -11,7 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from benchmarks.faults.trials import Fault, FaultFinding, Trial
 
 ROWS, COLUMNS = 20_000, 8
 MOST_SECONDS = 600  # until a worker is there, on a busy machine
+WORKER_SECONDS = 30  # until a worker is there in the place of one that was killed
 MOST_ATTEMPTS = 20  # to lose a worker or a scheduler before the fit ends
 
 
@@ -114,14 +115,26 @@ def _kill(victim: int, killed: list[float]) -> None:
 def lost_workers(_: Path) -> Iterator[Trial]:
     """Kill a worker at a random moment of a fit; it must end with the bits of a fit in one piece.
 
-    The cluster starts another worker in its place, which is waited for before the next trial.
+    The cluster starts another worker in its place, which is waited for before the next trial; where none comes within
+    `WORKER_SECONDS`, Dask gave up starting it, and another cluster takes over.
     """
     X, y = _table()
     models = _models()
     whole: dict[str, bytes] = {}
     longest: dict[str, float] = {}
-    with _cluster() as (_, client), warnings.catch_warnings():
+    with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        client = stack.enter_context(_cluster())[1]
+
+        def wait_for_workers() -> None:
+            nonlocal client
+            try:
+                client.wait_for_workers(2, timeout=WORKER_SECONDS)
+            except TimeoutError:
+                stack.close()
+                client = stack.enter_context(_cluster())[1]
+                client.wait_for_workers(2, timeout=MOST_SECONDS)
+
         for name in models:
             models[name]().fit(*_lazy(X, y))  # loads loops
             whole[name], longest[name] = _bits_and_seconds(models[name], X, y)
@@ -129,7 +142,7 @@ def lost_workers(_: Path) -> Iterator[Trial]:
         def trial(rng: np.random.Generator) -> str:
             name = str(rng.choice(list(models)))
             for _ in range(MOST_ATTEMPTS):
-                client.wait_for_workers(2, timeout=MOST_SECONDS)
+                wait_for_workers()
                 victim = list(client.run(os.getpid).values())[rng.integers(2)]
                 killed: list[float] = []
                 late = threading.Timer(float(rng.uniform(0, 0.8)) * longest[name], _kill, (victim, killed))
