@@ -10,6 +10,7 @@ import pytest
 
 from certifit import (
     DecisionTreeRegressor,
+    ExtraTreesRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     OptimalTreeRegressor,
@@ -20,6 +21,7 @@ from certifit import (
 MODELS = (
     DecisionTreeRegressor(max_depth=4),
     DecisionTreeRegressor(max_depth=4, max_bins=16),
+    DecisionTreeRegressor(max_depth=4, splitter="random", random_state=0),
     RandomForestRegressor(1, max_depth=4, random_state=0),
     GradientBoostingRegressor(n_estimators=1, max_depth=4, subsample=0.6, random_state=0),
     HistGradientBoostingRegressor(max_iter=1, min_samples_leaf=2),
@@ -66,3 +68,31 @@ def test_a_border_beside_the_right_one_is_seen():
     threshold[inner] = 2.5
     fitted.trees_ = replace(trees, threshold=threshold)
     assert not audit(fitted, X, y).holds
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(splitter="random", max_bins=255, random_state=3),
+        ExtraTreesRegressor(2, random_state=0),
+        RandomForestRegressor(2, random_state=0),
+    ],
+    ids=str,
+)
+def test_a_border_beside_the_one_drawn_is_seen_at_every_node(model):
+    X, y = table(150)
+    fitted = copy.deepcopy(model).fit(X, y)
+    assert audit(fitted, X, y).holds
+    name, tried = "tree_" if hasattr(fitted, "tree_") else "trees_", 0
+    trees = getattr(fitted, name)
+    nodes = np.flatnonzero(trees.children_left >= 0)
+    for k in np.random.default_rng(1).permutation(nodes)[:40]:
+        borders, threshold = fitted.borders_[trees.feature[k]], np.array(trees.threshold)
+        beside = np.searchsorted(borders, threshold[k]) + 1
+        threshold[k] = borders[min(beside, len(borders) - 1)]
+        hurt = copy.deepcopy(fitted)
+        setattr(hurt, name, replace(trees, threshold=threshold))
+        if np.array_equal(hurt.predict(X), fitted.predict(X)) and threshold[k] != trees.threshold[k]:
+            tried += 1
+            assert not audit(hurt, X, y).holds
+    assert tried > 4
