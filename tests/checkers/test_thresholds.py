@@ -17,6 +17,8 @@ from certifit import (
     RandomForestRegressor,
     audit,
 )
+from certifit.checkers.tree.midpoints import thresholds_off_middle
+from certifit.checkers.tree.plain_tree import plain_tree
 
 MODELS = (
     DecisionTreeRegressor(max_depth=4),
@@ -96,3 +98,17 @@ def test_a_border_beside_the_one_drawn_is_seen_at_every_node(model):
             tried += 1
             assert not audit(hurt, X, y).holds
     assert tried > 4
+
+
+def test_a_best_trees_threshold_lies_between_values_that_a_border_of_its_bins_parts():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0) + 0.1 * rng.normal(size=400)
+    fitted = OptimalTreeRegressor(max_depth=1, max_bins=4, time_limit=0.0).fit(X, y)
+    assert audit(fitted, X, y).holds
+    values = np.unique(X[:, fitted.tree_.feature[0]])
+    beside = np.searchsorted(values, fitted.tree_.threshold[0]) + 1
+    threshold = np.array(fitted.tree_.threshold)
+    threshold[0] = values[beside - 1] / 2 + values[beside] / 2
+    assert thresholds_off_middle(plain_tree(fitted.tree_, 2), X, fitted.borders_) == 0
+    assert thresholds_off_middle(plain_tree(replace(fitted.tree_, threshold=threshold), 2), X, fitted.borders_) == 1

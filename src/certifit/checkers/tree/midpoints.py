@@ -107,8 +107,11 @@ def off_middle_borders(tree: PlainTree, X: Array, borders: Sequence[Array]) -> i
     return found
 
 
-def thresholds_off_middle(tree: PlainTree, X: Array) -> int:
-    """How many thresholds are not midway between two neighbouring values of their column, in all rows X (n, d)."""
+def thresholds_off_middle(tree: PlainTree, X: Array, borders: Sequence[Array]) -> int:
+    """How many thresholds are not midway between two neighbouring values of their column that a border parts.
+
+    The values are those of all rows X (n, d), and borders (bins - 1,) those of every column's bins.
+    """
     asks, found = (tree.left >= 0) & (tree.threshold < np.inf), 0
     for j in np.unique(tree.column[asks]):
         value = np.unique(X[~np.isnan(X[:, j]), j])
@@ -118,5 +121,6 @@ def thresholds_off_middle(tree: PlainTree, X: Array) -> int:
         low, high = value[np.maximum(place - 1, 0)], value[np.minimum(place, len(value) - 1)]
         middle = low / 2 + high / 2
         wanted = np.where((low <= middle) & (middle < high), middle, low)
-        found += int((~within | (threshold != wanted)).sum())
+        border = np.append(borders[j], np.inf)[np.searchsorted(borders[j], low, side="left")]
+        found += int((~within | (threshold != wanted) | (border >= high)).sum())
     return found
