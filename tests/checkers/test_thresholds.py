@@ -10,16 +10,20 @@ import pytest
 
 from certifit import (
     DecisionTreeRegressor,
+    ExtraTreesRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     OptimalTreeRegressor,
     RandomForestRegressor,
     audit,
 )
+from certifit.checkers.tree.midpoints import thresholds_off_middle
+from certifit.checkers.tree.plain_tree import plain_tree
 
 MODELS = (
     DecisionTreeRegressor(max_depth=4),
     DecisionTreeRegressor(max_depth=4, max_bins=16),
+    DecisionTreeRegressor(max_depth=4, splitter="random", random_state=0),
     RandomForestRegressor(1, max_depth=4, random_state=0),
     GradientBoostingRegressor(n_estimators=1, max_depth=4, subsample=0.6, random_state=0),
     HistGradientBoostingRegressor(max_iter=1, min_samples_leaf=2),
@@ -66,3 +70,45 @@ def test_a_border_beside_the_right_one_is_seen():
     threshold[inner] = 2.5
     fitted.trees_ = replace(trees, threshold=threshold)
     assert not audit(fitted, X, y).holds
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(splitter="random", max_bins=255, random_state=3),
+        ExtraTreesRegressor(2, random_state=0),
+        RandomForestRegressor(2, random_state=0),
+    ],
+    ids=str,
+)
+def test_a_border_beside_the_one_drawn_is_seen_at_every_node(model):
+    X, y = table(150)
+    fitted = copy.deepcopy(model).fit(X, y)
+    assert audit(fitted, X, y).holds
+    name, tried = "tree_" if hasattr(fitted, "tree_") else "trees_", 0
+    trees = getattr(fitted, name)
+    nodes = np.flatnonzero(trees.children_left >= 0)
+    for k in np.random.default_rng(1).permutation(nodes)[:40]:
+        borders, threshold = fitted.borders_[trees.feature[k]], np.array(trees.threshold)
+        beside = np.searchsorted(borders, threshold[k]) + 1
+        threshold[k] = borders[min(beside, len(borders) - 1)]
+        hurt = copy.deepcopy(fitted)
+        setattr(hurt, name, replace(trees, threshold=threshold))
+        if np.array_equal(hurt.predict(X), fitted.predict(X)) and threshold[k] != trees.threshold[k]:
+            tried += 1
+            assert not audit(hurt, X, y).holds
+    assert tried > 4
+
+
+def test_a_best_trees_threshold_lies_between_values_that_a_border_of_its_bins_parts():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0) + 0.1 * rng.normal(size=400)
+    fitted = OptimalTreeRegressor(max_depth=1, max_bins=4, time_limit=0.0).fit(X, y)
+    assert audit(fitted, X, y).holds
+    values = np.unique(X[:, fitted.tree_.feature[0]])
+    beside = np.searchsorted(values, fitted.tree_.threshold[0]) + 1
+    threshold = np.array(fitted.tree_.threshold)
+    threshold[0] = values[beside - 1] / 2 + values[beside] / 2
+    assert thresholds_off_middle(plain_tree(fitted.tree_, 2), X, fitted.borders_) == 0
+    assert thresholds_off_middle(plain_tree(replace(fitted.tree_, threshold=threshold), 2), X, fitted.borders_) == 1

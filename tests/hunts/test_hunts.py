@@ -272,3 +272,20 @@ def test_only_equal_sizes_make_another_optimum_of_an_l1_softmax():
     assert not _equal_softmax(whole, "coef_", whole.coef_ + 3)
     assert not _equal_softmax(whole, "coef_", whole.coef_ * [[1.0], [1.0], [1.0], [1.5]])
     assert not _equal_softmax(whole.set_params(penalty="l2"), "coef_", whole.coef_ + 1)
+
+
+def test_what_the_end_of_the_time_turns_into_another_error_is_no_finding():
+    """A compiled function may hand on the exception of the timer as a SystemError of its own."""
+
+    def run(case):
+        case.find("found in time", "model", "kept")
+        try:
+            while True:
+                pass
+        except BaseException as error:
+            case.find("raised SystemError", "model", "dropped")
+            raise SystemError("returned a result with an exception set") from error
+
+    case, _, finished = run_case(Hunt("spin", "Spin", "nothing", run, 0.05), 0)
+    assert not finished
+    assert [finding.what for finding in case.findings] == ["found in time"]

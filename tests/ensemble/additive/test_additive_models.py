@@ -412,3 +412,20 @@ def test_functions_that_interpolate_are_proved_best(n):
     assert model.certificate_.holds
     assert audit(model, X, y).holds
     assert model.n_iter_ < 60
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_one_row_of_nearly_all_weight_is_proved_and_excuses_nothing(seed):
+    """The objective is 1e-12 where the scores are 30: rounding of the losses is far less than that of such scores."""
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(size=(60, 3)), np.ones(60)
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    w[rng.integers(60)] = 1e12
+    model = AdditiveClassifier().fit(X, y, w)
+    found = audit(model, X, y, w)
+    assert model.certificate_.holds
+    assert found.holds
+    assert found.limit < 1e-5 * found.objective
+    hurt = copy.deepcopy(model)
+    hurt.intercept_ += 0.1
+    assert not audit(hurt, X, y, w).holds

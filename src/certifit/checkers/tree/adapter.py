@@ -16,7 +16,14 @@ from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.bin_borders import BinBorders, check_borders, read_borders
 from certifit.checkers.tree.categories import categorical_columns, encode_labels_of, learn_labels
 from certifit.checkers.tree.greedy import NEVER_PARTED, GreedyTuning, GrowthClaim, check_greedy
-from certifit.checkers.tree.midpoints import STRANGE, off_middle_borders, strange_thresholds
+from certifit.checkers.tree.midpoints import (
+    DRAWN_ELSEWHERE,
+    STRANGE,
+    drawn_borders_elsewhere,
+    drawn_elsewhere,
+    off_middle_borders,
+    strange_thresholds,
+)
 from certifit.checkers.tree.node_sums import NodeClaims, check_nodes
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
 from certifit.core import Certificate, Check, Estimator
@@ -52,6 +59,11 @@ def certify_tree(
         if bins is not None and growth.every_threshold:
             off = float(off_middle_borders(tree, X, bins.columns))
             checks += (Check("thresholds that are not the middle border of those that split alike", off, 0.0),)
+        if growth.seed is not None and bins is not None:
+            off = float(drawn_borders_elsewhere(tree, X, bins.columns, growth.seed))
+            checks += (Check(DRAWN_ELSEWHERE, off, 0.0),)
+        elif growth.seed is not None:
+            checks += (Check(DRAWN_ELSEWHERE, float(drawn_elsewhere(tree, X, growth.seed)), 0.0),)
         if growth.midpoints:
             checks += (Check(STRANGE, float(strange_thresholds(tree, X)), 0.0),)
         more, facts = check_greedy(tree, growth, X, np.asarray(data.y)[kept], data.w[kept], tuning)
@@ -167,7 +179,16 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
         apart=0.0 if isinstance(model, Estimator) else NEVER_PARTED,
         bins=_claimed_bins(model, rows.n_features),
         midpoints=isinstance(model, Estimator) and best and model.max_bins is None,
+        seed=_drawing_seed(model),
     )  # fmt: skip
+
+
+def _drawing_seed(model: Any) -> int | None:
+    """The seed of a random splitter of ours; None where random_state does not say it, or nothing was drawn."""
+    number = isinstance(model.random_state, (int, np.integer))
+    if not (isinstance(model, Estimator) and model.splitter == "random" and number):
+        return None
+    return int(np.random.RandomState(model.random_state).randint(2**31 - 1))
 
 
 def _claimed_bins(model: Any, d: int) -> BinBorders | None:

@@ -51,6 +51,7 @@ class GrowthClaim:
     apart: float = 0.0  # values no further apart than this, in float32, were never parted
     bins: BinBorders | None = None  # where thresholds are borders between bins
     midpoints: bool = False  # whether thresholds are in the middle between a node's nearest rows
+    seed: int | None = None  # by which a random splitter drew thresholds, where that is known
 
 
 @dataclass(frozen=True)

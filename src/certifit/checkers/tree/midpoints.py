@@ -10,9 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from certifit.checkers.ensemble.forest.drawn_splits import drawn_borders
+from certifit.checkers.ensemble.forest.plain_bootstrap import mixed, node_keys, share_of
 from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.rows import Array, Block
 
+DRAWN_ELSEWHERE = "thresholds that are not those that random_state draws"
 STRANGE = "thresholds that are not in the middle between a node's nearest rows"
 
 
@@ -46,6 +49,49 @@ def _nearest_values(tree: PlainTree, X: Array) -> tuple[Array, Array]:
     return below, above
 
 
+def drawn_elsewhere(tree: PlainTree, X: Array, seed: int) -> int:
+    """How many thresholds are not those that a random splitter with this seed draws between a node's extremes.
+
+    Sets of categories, and splits of missing values from all others, have none.
+    """
+    low, high = _extreme_values(tree, X)
+    asks = (tree.left >= 0) & np.isfinite(tree.threshold) & (low < high)
+    low, high = low[asks], high[asks]
+    keys = node_keys(tree.left, tree.right, seed, 0)[asks]
+    share = share_of(mixed(mixed(seed, keys), tree.column[asks]))
+    drawn = low * (1 - share) + high * share
+    wanted = np.where((low <= drawn) & (drawn < high), drawn, low)
+    return int((tree.threshold[asks] != wanted).sum())
+
+
+def drawn_borders_elsewhere(tree: PlainTree, X: Array, borders: Sequence[Array], seed: int) -> int:
+    """The same of trees whose thresholds are borders of bins."""
+    low, high = _extreme_values(tree, X)
+    asks, found = (tree.left >= 0) & np.isfinite(tree.threshold) & (low < high), 0
+    keys = node_keys(tree.left, tree.right, seed, X.shape[1])
+    for j in np.unique(tree.column[asks]):
+        nodes = np.flatnonzero(asks & (tree.column == j))
+        first, last = (np.searchsorted(borders[j], ends[nodes], side="left") for ends in (low, high))
+        nodes, first, last = (part[first < last] for part in (nodes, first, last))
+        found += int(
+            (tree.threshold[nodes] != borders[j][drawn_borders(borders[j], keys[nodes], j, first, last)]).sum()
+        )
+    return found
+
+
+def _extreme_values(tree: PlainTree, X: Array) -> tuple[Array, Array]:
+    """The smallest and the largest value, at each node, of the column that it asks (m,)."""
+    m = len(tree.left)
+    low, high = np.full(m, np.inf), np.full(m, -np.inf)
+    for rows, node in tree.levels(Block(X, None, np.ones(len(X)), 0)):
+        asked = tree.left[node] >= 0
+        node, x = node[asked], X[rows[asked], tree.column[node[asked]]]
+        known = ~np.isnan(x)
+        np.minimum.at(low, node[known], x[known])
+        np.maximum.at(high, node[known], x[known])
+    return low, high
+
+
 def off_middle_borders(tree: PlainTree, X: Array, borders: Sequence[Array]) -> int:
     """How many thresholds are not the middle one of the borders (bins - 1,) of their column that split X alike.
 
@@ -61,8 +107,11 @@ def off_middle_borders(tree: PlainTree, X: Array, borders: Sequence[Array]) -> i
     return found
 
 
-def thresholds_off_middle(tree: PlainTree, X: Array) -> int:
-    """How many thresholds are not midway between two neighbouring values of their column, in all rows X (n, d)."""
+def thresholds_off_middle(tree: PlainTree, X: Array, borders: Sequence[Array]) -> int:
+    """How many thresholds are not midway between two neighbouring values of their column that a border parts.
+
+    The values are those of all rows X (n, d), and borders (bins - 1,) those of every column's bins.
+    """
     asks, found = (tree.left >= 0) & (tree.threshold < np.inf), 0
     for j in np.unique(tree.column[asks]):
         value = np.unique(X[~np.isnan(X[:, j]), j])
@@ -72,5 +121,6 @@ def thresholds_off_middle(tree: PlainTree, X: Array) -> int:
         low, high = value[np.maximum(place - 1, 0)], value[np.minimum(place, len(value) - 1)]
         middle = low / 2 + high / 2
         wanted = np.where((low <= middle) & (middle < high), middle, low)
-        found += int((~within | (threshold != wanted)).sum())
+        border = np.append(borders[j], np.inf)[np.searchsorted(borders[j], low, side="left")]
+        found += int((~within | (threshold != wanted) | (border >= high)).sum())
     return found

@@ -343,8 +343,8 @@ def audit_best_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) 
     if not (certificate.holds and rows.in_memory):
         return certificate
     data = rows.load()
-    off = thresholds_off_middle(plain_tree(model.tree_, rows.n_features), dense(data.X[data.w > 0]))
-    check = Check("thresholds that are not midway between neighbouring values of their column", float(off), 0.0)
+    off = thresholds_off_middle(plain_tree(model.tree_, rows.n_features), dense(data.X[data.w > 0]), borders)
+    check = Check("thresholds that are not midway between neighbouring values that a border parts", float(off), 0.0)
     return replace(certificate, checks=(*certificate.checks, check))
 
 

@@ -84,11 +84,13 @@ def _derivatives(kind, y, score):
     if kind in (LOGISTIC, CAREFUL_LOGISTIC):
         size = abs(score)
         e = np.exp(-size)
-        p = 1.0 / (1.0 + e) if score >= 0 else e / (1.0 + e)
+        # The probability of the other class, whose digits 1 - p would lose.
+        other = 1.0 / (1.0 + e) if (score >= 0) == (y < 0.5) else e / (1.0 + e)
+        slope = other if y < 0.5 else -other
         if kind == LOGISTIC:
-            return p - y, e / ((1.0 + e) * (1.0 + e))
+            return slope, e / ((1.0 + e) * (1.0 + e))
         # A parabola of this curvature that touches the loss lies above it everywhere (Jaakkola & Jordan 2000).
-        return p - y, (1.0 - e) / (1.0 + e) / (2.0 * size) if size > 1e-6 else 0.25
+        return slope, (1.0 - e) / (1.0 + e) / (2.0 * size) if size > 1e-6 else 0.25
     mean = np.exp(score)
     return mean - y, mean if kind == POISSON else max(mean, y)
 
@@ -118,10 +120,11 @@ def _derivatives_of_arrays(kind, y, score):
     if kind in (LOGISTIC, CAREFUL_LOGISTIC):
         size = np.abs(score)
         e = exponentials(-size)
-        p = np.where(score >= 0, 1.0 / (1.0 + e), e / (1.0 + e))
+        other = np.where((score >= 0) == (y < 0.5), 1.0 / (1.0 + e), e / (1.0 + e))
+        slope = np.where(y < 0.5, other, -other)
         if kind == LOGISTIC:
-            return p - y, e / ((1.0 + e) * (1.0 + e))
-        return p - y, np.where(size > 1e-6, (1.0 - e) / (1.0 + e) / (2.0 * size), 0.25)
+            return slope, e / ((1.0 + e) * (1.0 + e))
+        return slope, np.where(size > 1e-6, (1.0 - e) / (1.0 + e) / (2.0 * size), 0.25)
     mean = exponentials(score)
     return mean - y, mean if kind == POISSON else np.maximum(mean, y)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from certifit.ensemble.adaboost.stumps import BinnedColumn
 from certifit.ensemble.additive.path_loops import LOGISTIC, POISSON, SQUARED, add_columns
@@ -104,7 +104,7 @@ def row_losses(loss: str, y: Array, score: Array) -> Array:
     if loss == "squared_error":
         return (score - y) ** 2 / 2
     if loss == "log_loss":
-        return np.logaddexp(0.0, score) - y * score
+        return np.logaddexp(0.0, np.where(y < 0.5, score, -score))
     with np.errstate(over="ignore"):  # an infinite loss is never accepted
         return np.exp(score) - y * score + xlogy(y, y) - y
 
@@ -113,17 +113,21 @@ def slopes(loss: str, y: Array, score: Array) -> Array:
     """φ' of every row (n,)."""
     if loss == "squared_error":
         return score - y
+    if loss == "log_loss":
+        # The probability of the other class, whose digits 1 - p would lose.
+        return np.where(y < 0.5, expit(score), -expit(-score))
     with np.errstate(over="ignore"):
-        return (1 / (1 + np.exp(-score)) if loss == "log_loss" else np.exp(score)) - y
+        return np.exp(score) - y
 
 
 def dual_gain(loss: str, y: Array, u: Array) -> Array:
     """-φ*(u) of every row (n,)."""
     if loss == "squared_error":
         return -(u**2) / 2 - u * y
-    mean = u + y
     if loss == "log_loss":
-        return -xlogy(mean, mean) - xlogy(1 - mean, 1 - mean)
+        other = np.minimum(np.abs(u), 1.0)
+        return -xlogy(other, other) - xlog1py(1 - other, -other)
+    mean = u + y
     return -xlogy(mean, mean) + mean + xlogy(y, y) - y
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from certifit.checkers.ensemble.additive.pair_boxes import PlainPair
 from certifit.checkers.plain.blocks import dense
@@ -49,6 +49,12 @@ class AdditiveClaim:
     told: float  # the strength that the model says it has
     pairs: tuple[PlainPair, ...] = ()
     strange_pairs: int = 0  # terms that were not asked for, or are not there
+
+    @property
+    def reach(self) -> float:
+        """The largest size that the terms of a score can add up to."""
+        largest = [np.abs(_path(shape)).max() for shape in self.shapes] + [pair.size for pair in self.pairs]
+        return abs(self.intercept) + float(sum(largest))
 
     @property
     def penalty(self) -> float:
@@ -92,18 +98,21 @@ def slopes_at(loss: str, y: Array, score: Array) -> Array:
     """φ' of every row (n,)."""
     if loss == "squared_error":
         return score - y
-    return (expit(score) if loss == "log_loss" else np.exp(score)) - y
+    if loss == "log_loss":
+        return np.where(y > 0.5, -expit(-score), expit(score))
+    return np.exp(score) - y
 
 
 def conjugates(loss: str, y: Array, u: Array) -> tuple[Array, Array]:
     """-φ*(u) of every row, and the size of its terms."""
     if loss == "squared_error":
         return -(u**2) / 2 - u * y, u**2 / 2 + np.abs(u * y)
-    mean = np.maximum(u + y, 0.0)
     if loss == "log_loss":
-        rest = np.maximum(1 - mean, 0.0)
-        found = -xlogy(mean, mean) - xlogy(rest, rest)
-        return found, np.abs(found) + 2
+        # The entropy of the other class's probability, which keeps its digits next to 0.
+        other = np.minimum(np.abs(u), 1.0)
+        found = -xlogy(other, other) - xlog1py(1 - other, -other)
+        return found, found
+    mean = np.maximum(u + y, 0.0)
     return -xlogy(mean, mean) + mean + xlogy(y, y) - y, np.abs(xlogy(mean, mean)) + mean + np.abs(xlogy(y, y)) + y
 
 
@@ -154,8 +163,10 @@ def _primal(claim: AdditiveClaim, block: Block) -> AdditivePrimalSums:
         each, u = losses(claim.loss, y, score), slopes_at(claim.loss, y, score)
     wu = np.where(w > 0, w * u, 0.0)
     last = 4 * EPS * np.abs(np.asarray(block.y, np.float64)) if claim.loss == "squared_error" else np.zeros(len(w))
+    # No terms of a logistic loss cancel: it is off by the rounding of its score alone.
+    terms = np.abs(u) * claim.reach if claim.loss == "log_loss" else np.abs(y * score)
     return AdditivePrimalSums(
-        float(w.sum()), float(np.where(w > 0, w * each, 0.0).sum()), float(w @ (np.abs(each) + np.abs(y * score))),
+        float(w.sum()), float(np.where(w > 0, w * each, 0.0).sum()), float(w @ (np.abs(each) + terms)),
         float(wu[wu > 0].sum()), -float(wu[wu < 0].sum()),
         float(w @ (last * np.abs(u) + last**2)), _by_level(claim, X, (w > 0).astype(float)),
     )  # fmt: skip

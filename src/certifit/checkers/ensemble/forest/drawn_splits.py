@@ -84,13 +84,15 @@ def check_splits(
     keys = node_keys(tree.left, tree.right, seed, d)
     rules = _broken_rules(claimed, claim, count)
     missed, nodes = 0.0, _sample(count * min(d, 4 * claim.columns), *effort)
+    few = int(count[tree.inner].sum()) <= effort[0]
+    placed = tree.inner if few else np.intersect1d(nodes, tree.inner)
+    strange += _misplaced_thresholds(tree, claim, borders, (X, order), (first, count), keys, placed)
     for k in nodes:
         rows = order[first[k] : first[k] + count[k]]
         node = ScoredNode(X, rows, borders, _row_sums(claimed, y[rows], w[rows]), w[rows], int(keys[k]))
         if tree.left[k] >= 0:
             lost = lost_digits(node.w, w[here], float(w.sum()), max(claimed.classes, default=0) > 2)
             missed = max(missed, _missed(claimed, claim, borders, int(k), node) - lost)
-            strange += not claim.drawn and _is_off_middle(tree, int(k), node)
         elif claim.complete and claim.free:
             rules += _could_be_split(claimed, claim, borders, int(k), node, float(w.sum()))
     return missed, float(rules), float(strange), len(nodes)
@@ -105,14 +107,35 @@ def _strange_thresholds(column: Array, threshold: Array, borders: tuple[Array, .
     return found
 
 
-def _is_off_middle(tree: PlainTree, k: int, node: ScoredNode) -> bool:
-    """Whether a threshold is not the middle one of the borders that split a node alike: new rows may lie between."""
-    j = int(tree.column[k])
-    codes = node.codes(j)
-    codes = codes[codes != MISSING]
-    border = int(np.searchsorted(node.borders[j], tree.threshold[k], side="left"))
-    left, right = codes[codes <= border], codes[codes > border]
-    return bool(len(left) and len(right) and border != (int(left.max()) + int(right.min()) - 1) // 2)
+def _misplaced_thresholds(
+    tree: PlainTree, claim: SplitClaim, borders: tuple[Array, ...], data: tuple[Array, Array],
+    spans: tuple[Array, Array], keys: Array, nodes: Array,
+) -> int:  # fmt: skip
+    """How many thresholds are not where the rules put them, so that new rows between two of the fit go astray.
+
+    It is the border that the node's key draws, or the middle one of those that split alike. `data` are X (n, d) and
+    its rows in the order of the leaves; `spans` say where those of each node begin, and how many there are.
+    """
+    (X, order), (first, count), found = data, spans, 0
+    nodes = nodes[np.isfinite(tree.threshold[nodes])]
+    for j in np.unique(tree.column[nodes]):
+        here = nodes[tree.column[nodes] == j]
+        begin = np.cumsum(count[here]) - count[here]
+        rows = np.arange(count[here].sum()) + np.repeat(first[here] - begin, count[here])
+        x = X[order[rows], j].astype(np.float64)
+        codes = np.where(np.isnan(x), MISSING, np.searchsorted(borders[j], x, side="left"))
+        children = np.column_stack([begin, begin + count[tree.left[here]]]).ravel()
+        low = np.minimum.reduceat(codes, children).reshape(-1, 2)
+        high = np.maximum.reduceat(np.where(codes == MISSING, -1, codes), children).reshape(-1, 2)
+        if claim.drawn:
+            some = low.min(axis=1) < high.max(axis=1)
+            here, ends = here[some], (low.min(axis=1)[some], high.max(axis=1)[some])
+            wanted = drawn_borders(borders[j], keys[here], j, *ends)
+        else:
+            some = (high[:, 0] >= 0) & (low[:, 1] < MISSING)
+            here, wanted = here[some], (high[some, 0] + low[some, 1] - 1) // 2
+        found += int((tree.threshold[here] != borders[j][wanted]).sum())
+    return found
 
 
 def _sample(cost: Array, entries: int, nodes: int) -> Array:
@@ -166,13 +189,13 @@ def _shown_columns(claim: SplitClaim, node: ScoredNode) -> list[int]:
     return shown or next(([j] for j in column_order(node.key, d, d) if node.varies(j)), [])
 
 
-def _drawn_border(border: Array, key: int, j: int, low: int, high: int) -> int:
-    """The border nearest to a number drawn between those next to the lowest and the highest code."""
-    share = float(share_of(mixed(np.uint64(key) ^ np.uint64(0xD1B54A32D192ED03), j)))
+def drawn_borders(border: Array, keys: Array, j: int, low: Array, high: Array) -> Array:
+    """The border of each node nearest to a number drawn between those next to its lowest and its highest code."""
+    share = share_of(mixed(keys ^ np.uint64(0xD1B54A32D192ED03), j))
     drawn = border[low] * (1 - share) + border[high - 1] * share
-    near = border[low:high]
-    k = max(int(np.searchsorted(near, drawn, side="right")) - 1, 0)
-    return low + (k + 1 if k + 1 < len(near) and near[k + 1] - drawn < drawn - near[k] else k)
+    k = np.clip(np.searchsorted(border, drawn, side="right") - 1, low, high - 1)
+    after = np.minimum(k + 1, high - 1)
+    return np.where(border[after] - drawn < drawn - border[k], after, k)
 
 
 def _best_along(
@@ -188,7 +211,7 @@ def _best_along(
         return -np.inf
     last = known[:-1]  # codes after which a split may come
     if claim.drawn and len(known) > 1:
-        drawn = _drawn_border(border, node.key, j, int(known[0]), int(known[-1]))
+        drawn = drawn_borders(border, np.array([node.key], np.uint64), j, known[:1], known[-1:])
         last = known[known <= drawn][-1:]
     best = -np.inf
     n = len(node.w)
