@@ -195,3 +195,9 @@ def test_an_intercept_is_as_far_off_as_its_tube(seed):
     assert audit(model, X, y, w).holds
     model.intercept_ = model.intercept_ + 1e-4 * np.ptp(y)
     assert not audit(model, X, y, w).holds
+
+
+def test_a_margin_whose_square_overflows_is_refused_in_words():
+    X = 1e140 * np.random.default_rng(0).normal(size=(13, 4))
+    with pytest.raises(DataError, match=r"a margin of .*whose square overflows.*Rescale"):
+        NuSVC(kernel="linear", nu=0.2).fit(X, np.arange(13) % 2)

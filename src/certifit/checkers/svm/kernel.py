@@ -39,6 +39,7 @@ from certifit.checkers.plain.dual_points import is_feasible
 from certifit.checkers.plain.kernel_values import MachineValues, PlainValueTuning
 from certifit.checkers.plain.kernels import PlainKernel, as_plain_kernel
 from certifit.core import Certificate, Check
+from certifit.exceptions import DataError
 from certifit.rows import Array
 
 EPS = float(np.finfo(float).eps)
@@ -154,9 +155,16 @@ class NuClassMachine(KernelSvm):
 
     def in_own_terms(self, found: SvmFindings) -> SvmFindings:
         rho = self.weight / max(float(self.C.sum()), TINY)
-        objective = rho**2 * (float(np.abs(self.feasible()).sum()) - found.bound)
-        bound = self.nu * self.weight * rho - rho**2 * found.objective
-        rounding = rho**2 * found.rounding + 8 * EPS * self.nu * self.weight * rho
+        square = rho * rho
+        if not np.isfinite(square):
+            raise DataError(
+                got=f"a margin of {rho:.0e}, whose square overflows",
+                wanted="values whose squares are numbers",
+                fix="Rescale the columns, for instance to unit variance.",
+            )
+        objective = square * (float(np.abs(self.feasible()).sum()) - found.bound)
+        bound = self.nu * self.weight * rho - square * found.objective
+        rounding = square * found.rounding + 8 * EPS * self.nu * self.weight * rho
         return found._replace(objective=objective, bound=bound, rounding=rounding)
 
 
