@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from dask.delayed import delayed
 
-from certifit import LogisticRegression
+from certifit import CertificateWarning, GaussianMixture, LogisticRegression
 from certifit.exceptions import DataError
 from certifit.rows import ArrayRows, as_rows
 from certifit.rows.sources import dask_partitions
@@ -112,6 +112,14 @@ def test_what_is_there_already_is_not_held_again(monkeypatch):
     rows = as_rows(da.from_array(X, chunks=(BLOCK, D)))
     for _ in range(3):
         rows.sum(partial_scatter)
+
+
+@pytest.mark.usefixtures("ticking")
+def test_a_time_limit_ends_a_fit_between_passes():
+    table = da.from_array(np.random.default_rng(0).normal(size=(600, 2)), chunks=(300, 2))
+    with pytest.warns(CertificateWarning, match="gain of one more EM step"):
+        model = GaussianMixture(3, tol=0.0, max_iter=1000, max_time=0.05, random_state=0).fit(table)
+    assert 1 <= model.n_iter_ < 60
 
 
 def make_text(part, partition_info=None):
