@@ -138,15 +138,24 @@ def _dense_labels(X: Array, C: Array) -> Array:
 
     Distances come from products; where rounding may decide, or squares overflow, from differences.
     """
+    n, d = X.shape
     with np.errstate(over="ignore", invalid="ignore"):
         half = np.einsum("ij,ij->i", C, C) / 2
-        D = half - X @ C.T  # (|x - c|² - |x|²) / 2
-        least = D.min(axis=1)
-        eps = float(np.finfo(X.dtype).eps)  # products are made in the precision of the rows
-        doubt = 8 * (X.shape[1] + 8) * eps * (np.einsum("ij,ij->i", X, X, dtype=np.float64) + 2 * half.max())
-        near = (least + doubt)[:, None] >= D
-    labels = near.argmax(axis=1)
-    close = np.flatnonzero(np.count_nonzero(near, axis=1) != 1)
+        D = C @ X.T  # column by column, each centre's of all rows at a time
+        np.subtract(half[:, None], D, out=D)  # (|x - c|² - |x|²) / 2
+        least, second = D[0].copy(), np.full(n, np.inf, D.dtype)
+        labels, larger, number = np.zeros(n, np.int32), np.empty_like(least), np.empty(n, np.int32)
+        for c in range(1, len(C)):
+            np.minimum(second, np.maximum(least, D[c], out=larger), out=second)
+            np.minimum(least, D[c], out=least)
+        for c in range(1, len(C)):  # added up, not chosen row by row: no branch that the processor has to guess
+            labels += np.multiply(D[c] == least, c, out=number)
+        np.subtract(second, least, out=second)
+        rounding = 8 * (d + 8) * float(np.finfo(D.dtype).eps)
+        total = 2 * np.float64(np.dot(X.ravel(), X.ravel()))  # no squared length is more; of few rows it is asked for
+        close = np.flatnonzero(~(second > rounding * (total + 2 * half.max())))
+        squares = np.einsum("ij,ij->i", X[close], X[close], dtype=np.float64)
+        close = close[~(second[close] > rounding * (squares + 2 * half.max()))]
     if len(close):
         labels[close] = cdist(X[close], C, "sqeuclidean").argmin(axis=1)
     return labels
@@ -210,7 +219,7 @@ def _streamed_labels(centres: PreparedCentres, block: Block) -> Array:
 # ------------------------------------------------------------------------------------------------ single passes
 def nearest(rows: Rows, C: Array, tuning: KMeansTuning = KMeansTuning()) -> Array:
     """Return the number of each row's nearest centre (n,), the lowest among equals."""
-    if uses_compiled(rows, len(C), tuning):
+    if uses_compiled(rows, len(C), tuning) and C.size > tuning.plain_answers:
         return rows.map(partial(_streamed_labels, prepare_centres(LloydState(C, C), None)))
     return rows.map(partial(_plain_labels, C))
 

@@ -13,6 +13,7 @@ class KMeansTuning(ProofInFit):
 
     # Lloyd passes
     compiled_above: int = 2**22  # rows x columns x centres up to which compiling costs more than it saves
+    plain_answers: int = 2**9  # columns x centres up to which products find the nearest centre as fast as bounds
     # starts
     sample_rows: int = 2**16  # rows that starts are drawn from at most; larger tables are thinned at random first
     sample_entries: int = 2**24  # entries (rows x columns) of these rows at most

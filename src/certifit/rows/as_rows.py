@@ -23,7 +23,6 @@ from certifit.rows.named_columns import (
     refuse_names,
 )
 from certifit.rows.rows import ArrayRows, Rows
-from certifit.rows.threads import parallel_map
 
 __all__ = ["Target", "as_rows"]
 
@@ -122,7 +121,7 @@ def _array_rows(
     }
     arrays = all(part is None or type(part) is np.ndarray for part in (y, sample_weight))
     if _is_plain(X) and arrays and terms.columns is None and _note_width(estimator, X.shape[1], reset):
-        return _checked_rows(X, y, sample_weight, None, terms)
+        return _checked_rows(X, y, sample_weight, None, terms, reset)
     try:
         if is_pandas(X):
             X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, terms, reset)
@@ -146,7 +145,7 @@ def _array_rows(
         # A copy, because the caller's matrix must not change.
         X = X.copy()
         X.sum_duplicates()
-    return _checked_rows(X, y, sample_weight, getattr(estimator, "feature_names_in_", None), terms)
+    return _checked_rows(X, y, sample_weight, getattr(estimator, "feature_names_in_", None), terms, reset)
 
 
 def _is_plain(X: Any) -> bool:
@@ -163,12 +162,17 @@ def _note_width(estimator: BaseEstimator, width: int, reset: bool) -> bool:
     return known.get("n_features_in_") == width and "feature_names_in_" not in known
 
 
-def _checked_rows(X: Any, y: Any, sample_weight: Any, names: Any, terms: TableTerms) -> ArrayRows:
-    """Return rows with a target and weights that suit them, and refuse infinities."""
+def _checked_rows(X: Any, y: Any, sample_weight: Any, names: Any, terms: TableTerms, reset: bool) -> ArrayRows:
+    """Return rows with a target and weights that suit them, and refuse infinities.
+
+    Rows that a fitted model answers are mostly read once: they are checked on the way.
+    """
     n_rows = X.shape[0]
     rows = ArrayRows(X, check_target(y, n_rows, terms), check_weights(sample_weight, n_rows), names)
     if terms.finite:
-        parallel_map(partial(check_finite, names=names, missing=terms.missing), rows)
+        rows.check_later(partial(check_finite, names=names, missing=terms.missing))
+        if reset or y is not None:
+            rows.check_now()
     return rows
 
 

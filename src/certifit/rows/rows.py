@@ -5,8 +5,10 @@ The same model then runs on arrays, files and Dask collections.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -96,7 +98,8 @@ class ArrayRows(Rows):
     def __init__(self, X: Matrix, y: Array | None = None, w: Array | None = None, names: Array | None = None) -> None:
         self.in_memory = not isinstance(X, np.memmap)
         # Converted once instead of in every pass; a memory map stays on disk.
-        self.X = row_major(X) if self.in_memory and not sparse.issparse(X) else X
+        self._X = row_major(X) if self.in_memory and not sparse.issparse(X) else X
+        self._check: Callable[[Block], None] | None = None  # which blocks have still to pass, see `check_later`
         self.n_rows, self.n_features = X.shape
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self.y = y
@@ -108,10 +111,44 @@ class ArrayRows(Rows):
             self.block_rows = block_rows(self.n_features)
         self._parts: dict[int, Matrix] = {}  # blocks of a CSR matrix, by their first row
 
+    @property
+    def X(self) -> Matrix:
+        """The whole table."""
+        self.check_now()
+        return self._X
+
+    def check_later(self, check: Callable[[Block], None]) -> None:
+        """Have the first pass check its blocks as it reads them, or whoever asks for rows before there is one."""
+        self._check = check
+
+    def check_now(self) -> None:
+        """Check the blocks, if that was put off."""
+        if self._check is not None:
+            self.each(_nothing)
+
     def __iter__(self) -> Iterator[Block]:
+        self.check_now()
         for start in range(0, self.n_rows, self.block_rows):
             rows = slice(start, start + self.block_rows)
             yield Block(self._part(rows), None if self.y is None else self.y[rows], self.w[rows], start)
+
+    def _sum(self, f: Callable[[Block], S]) -> S:
+        with self._checking(f) as checked:
+            return parallel_sum(checked, self)
+
+    def each(self, f: Callable[[Block], R]) -> list[R]:
+        with self._checking(f) as checked:
+            return parallel_map(checked, self)
+
+    @contextmanager
+    def _checking(self, f: Callable[[Block], R]) -> Iterator[Callable[[Block], R]]:
+        """Give f, which checks each block before, if that was put off until this pass."""
+        check, self._check = self._check, None
+        try:
+            yield f if check is None else partial(_checked, check, f)
+        except BaseException:
+            self._check = check
+            raise
 
     @property
     def n_blocks(self) -> int:
@@ -119,16 +156,19 @@ class ArrayRows(Rows):
         return -(-self.n_rows // self.block_rows)
 
     def _part(self, rows: slice) -> Matrix:
-        if not sparse.issparse(self.X):
-            return row_major(self.X[rows], self.dtype)
+        if not sparse.issparse(self._X):
+            return row_major(self._X[rows], self.dtype)
         # Cut once instead of in every pass.
         if rows.start not in self._parts:
-            self._parts[rows.start] = _csr_rows(self.X, rows)
+            self._parts[rows.start] = _csr_rows(self._X, rows)
         return self._parts[rows.start]
 
     def relabel(self, f: Relabel) -> ArrayRows:
         y, w = f(self.y, self.w)
         return ArrayRows(self.X, y, w, self.names)
+
+    def map(self, f: Callable[[Block], Array]) -> Array:
+        return np.array(self.each(f)[0]) if self.n_blocks == 1 else JoinedParts(self.n_rows).of(self, f)
 
     def fill(self, f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...]) -> None:
         self.each(partial(write_rows, f, outs))
@@ -141,10 +181,52 @@ class ArrayRows(Rows):
         return self if self.in_memory else super().load()
 
 
+class JoinedParts:
+    """One array with an entry per row, written by every block as it is done.
+
+    To keep the parts of all blocks and join them would take twice the memory, and the time to ask for it. The first
+    part that is done shows what an entry looks like; parts that look otherwise are joined in the end.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.out: Array | None = None
+        self.lock = threading.Lock()
+
+    def of(self, rows: Rows, f: Callable[[Block], Array]) -> Array:
+        """Return `f(block)` of all blocks of these rows."""
+        found = rows.each(partial(self._write, f))
+        assert self.out is not None
+        if all(other is None for _, other in found):
+            return self.out
+        return np.concatenate([self.out[part] if other is None else other for part, other in found])
+
+    def _write(self, f: Callable[[Block], Array], block: Block) -> tuple[slice, Array | None]:
+        """Write the part of a block; return where it is, and the part itself if it does not fit."""
+        part = f(block)
+        rows = slice(block.start, block.start + len(part))
+        with self.lock:
+            if self.out is None:
+                self.out = np.empty((self.n_rows, *part.shape[1:]), part.dtype)
+        if part.dtype != self.out.dtype or part.shape[1:] != self.out.shape[1:]:
+            return rows, part
+        self.out[rows] = part
+        return rows, None
+
+
 def write_rows(f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...], block: Block) -> None:
     """Write `f(block)` into place: to keep the parts of all blocks and join them would take twice the memory."""
     for out, part in zip(outs, f(block), strict=True):
         out[block.start : block.start + len(part)] = part
+
+
+def _checked(check: Callable[[Block], None], f: Callable[[Block], R], block: Block) -> R:
+    check(block)
+    return f(block)
+
+
+def _nothing(block: Block) -> None:
+    pass
 
 
 def relabelled(block: Block, relabels: Iterable[Relabel]) -> Block:

@@ -75,7 +75,17 @@ def code_squares(mean: Array, B: Array, block: Block) -> Array:
 
 
 def _codes(mean: Array, B: Array, X: Any) -> Array:
-    return X @ B.T - mean @ B.T if sparse.issparse(X) else (X - mean) @ B.T
+    if sparse.issparse(X):
+        return np.asarray(X @ B.T - mean @ B.T)
+    if not mean.any():
+        return np.asarray(X @ B.T)
+    out = np.empty((len(X), len(B)), np.result_type(X, mean, B))
+    # A few rows at a time: what is subtracted then stays in the processor's cache.
+    step = max(256, 2**15 // len(mean))
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        np.matmul(X[rows] - mean, B.T, out=out[rows])
+    return out
 
 
 def _codes_and_errors(mean: Array, B: Array, X: Any) -> tuple[Array, Array]:

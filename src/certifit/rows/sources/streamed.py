@@ -16,7 +16,7 @@ from certifit.exceptions import DataError, SourceChangedError
 from certifit.rows.block import Array, Block, block_rows
 from certifit.rows.checks import TableTerms, Target, check_block, refuse_targets, refuse_weights, refuse_zero_weights
 from certifit.rows.named_columns import ColumnRoles, refuse_columns, stack_columns
-from certifit.rows.rows import R, Relabel, Rows, relabelled, write_rows
+from certifit.rows.rows import JoinedParts, R, Relabel, Rows, relabelled, write_rows
 from certifit.rows.sources.table import Source, Table
 from certifit.rows.sums import S
 from certifit.rows.threads import parallel_map, parallel_sum
@@ -82,6 +82,9 @@ class FileRows(Rows):
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
         return parallel_map(partial(self._apply, f), self._read_ahead())
+
+    def map(self, f: Callable[[Block], Array]) -> Array:
+        return JoinedParts(self.n_rows).of(self, f)
 
     def fill(self, f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...]) -> None:
         self.each(partial(write_rows, f, outs))
