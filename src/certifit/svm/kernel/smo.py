@@ -73,11 +73,16 @@ class SvmGap(NamedTuple):
 
 
 def solve(
-    dual: SvmDual, gram: KernelRows, limits: RoundLimits, watcher: Watcher, tuning: SmoTuning, rounds: RoundTuning
+    dual: SvmDual,
+    start: SvmDualPoint | None,
+    gram: KernelRows,
+    limits: RoundLimits,
+    watcher: Watcher,
+    tunings: tuple[SmoTuning, RoundTuning],
 ) -> Solution[SvmDualPoint]:
-    """Go from α = 0 to the relative duality gap that `limits` ask for."""
-    start = SvmDualPoint(np.zeros(len(dual.y)), np.zeros(gram.n))
-    return SmoSolver(dual, gram, limits, tuning, rounds).run(partial(measure_gap, dual), start, watcher)
+    """Go from `start`, or from α = 0, to the relative duality gap that `limits` ask for."""
+    start = SvmDualPoint(np.zeros(len(dual.y)), np.zeros(gram.n)) if start is None else start
+    return SmoSolver(dual, gram, limits, *tunings).run(partial(measure_gap, dual), start, watcher)
 
 
 def measure_gap(dual: SvmDual, at: SvmDualPoint) -> SvmGap:

@@ -26,7 +26,7 @@ from certifit.checkers.svm import kernel as checker
 from certifit.core import Attributes, Certificate, Solution, Step
 from certifit.core.loop import Watcher
 from certifit.core.watch import Watch
-from certifit.optimise.working_sets import RoundLimits, RoundTuning
+from certifit.optimise.working_sets import KernelRows, RoundLimits, RoundTuning
 from certifit.rows import Array
 from certifit.rows.block import Matrix
 from certifit.rows.kept_passes import kept
@@ -35,6 +35,7 @@ from certifit.svm.kernel import smo
 from certifit.svm.kernel.expansion import KernelValueTuning, expansion
 from certifit.svm.kernel.gram import GivenGram, Gram, gram_of, kernel_rows
 from certifit.svm.kernel.kernels import CentredLinear, ProjectedGram
+from certifit.svm.kernel.linear_start import LinearStartTuning, linear_start
 from certifit.svm.kernel.smo import SmoTuning
 
 
@@ -60,6 +61,7 @@ class KernelMachineTuning:
     single_C: float = 10.0  # if no C is larger
     values: KernelValueTuning = field(default_factory=KernelValueTuning)
     rounds: RoundTuning = field(default_factory=RoundTuning)
+    linear_start: LinearStartTuning = field(default_factory=LinearStartTuning)
     smo: SmoTuning = field(default_factory=SmoTuning)
     joint: JointSmoTuning = field(default_factory=JointSmoTuning)
     recheck: RecheckTuning = field(default_factory=RecheckTuning)
@@ -209,11 +211,28 @@ def train_each(task: TrainingTask, data: TrainingRows, machines: Sequence[checke
                 values = kernel_rows(gram, task.cache_size)
             check = partial(_check, data, machine, dual, gram.lengths())
             watch.attributes = lambda point, check=check: task.attributes(collect([*done, check(point)]))
-            solve = partial(smo.solve, dual, values, task.limits(gram), total, task.tuning.smo, task.tuning.rounds)
-            found = kept(("machine", len(done)), solve)
+            found = kept(("machine", len(done)), partial(_solve, task, data, machine, dual, (gram, values), total))
             total.end_machine(found)
             done.append(check(found.params, found))
     return collect(done)
+
+
+def _solve(
+    task: TrainingTask,
+    data: TrainingRows,
+    machine: checker.KernelSvm,
+    dual: smo.SvmDual,
+    kernel: tuple[Gram, KernelRows],
+    watcher: Watcher,
+) -> Solution[smo.SvmDualPoint]:
+    """One machine, from the linear solver's answer where there is one; kernel values are only asked for if needed."""
+    gram, values = kernel
+    start, rows = None, machine.rows
+    if task.max_iter != 0:
+        X = data.X if len(rows) == len(data.y) else data.X[rows]
+        left = task.limits(gram).max_time
+        start = linear_start(X, data.kernel, machine, dual, task.tol, left, task.tuning.linear_start)
+    return smo.solve(dual, start, values, task.limits(gram), watcher, (task.tuning.smo, task.tuning.rounds))
 
 
 class AllMachinesWatcher:
