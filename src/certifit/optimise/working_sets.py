@@ -36,10 +36,12 @@ class RoundTuning:
     """When rounds end before or after the tolerance that was asked for.
 
     Where all variables are one working set, rounds cost little: they go on to `sharp_gap`, which makes the answer
-    the same for rows in any order, or repeated instead of weighted, but not for more than `sharp_rounds`.
+    the same for rows in any order, or repeated instead of weighted, but not for more than `sharp_rounds`. Who asks
+    for less than is usual wants to wait less.
     """
 
-    sharp_gap: float = 1e-13  # relative duality gap
+    sharp_gap: float = 1e-13  # relative duality gap,
+    sharp_tol: float = 1e-3  # for tolerances up to the usual one
     sharp_rounds: int = 30  # rounds beyond the tolerance
     patience: int = 300  # rounds in which the dual may rise by less than
     progress: float = 0.01  # this share of the gap, before the loop gives up
@@ -99,7 +101,8 @@ class WorkingSetSolver(ABC, Generic[P, M]):
         most = min(largest, gram.most)
         self.whole = gram.n <= most  # all variables are one working set
         self.size = variables if self.whole else most
-        self.target = min(self.tol, tuning.sharp_gap) if self.whole else self.tol
+        sharp = self.whole and self.tol <= tuning.sharp_tol
+        self.target = min(self.tol, tuning.sharp_gap) if sharp else self.tol
         self.latest = np.empty(0, np.int64)  # variables that entered the working set last
         self.closest: P | None = None  # the point with the smallest gap
         self.gap = self.objective = np.inf  # there: the gap relative to the objective, and the objective

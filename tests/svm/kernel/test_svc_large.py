@@ -190,3 +190,13 @@ def test_compiled_exponentials():
     edge = np.array([[np.nan, -np.inf, np.inf, -88.0]], np.float32)
     exp_single(edge)
     np.testing.assert_array_equal(edge, [[np.nan, 0.0, 1.0, 0.0]])
+
+
+def test_a_larger_tolerance_than_the_usual_one_ends_a_small_fit_sooner():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    usual, loose = (SVC(C=1e3, tol=tol).fit(X, y) for tol in (1e-3, 0.05))
+    assert loose.n_iter_[0] < usual.n_iter_[0]
+    assert usual.certificate_.gap < 1e-6 * usual.certificate_.objective
+    assert loose.certificate_.holds

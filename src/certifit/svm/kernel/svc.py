@@ -61,7 +61,8 @@ class SVC(ClassifierMixin, KernelMachine):
         'scale' is 1 / (columns · variance of all entries), rows counted by their weights; 'auto' is 1 / columns.
     tol : float, default=1e-3
         Relative duality gap at which to stop: objective - minimum <= tol * objective is then proved, up to what the
-        certificate says of rounding. (Up to 512 rows cost so little that machines go on to 1e-13.)
+        certificate says of rounding. (Up to 512 rows cost so little that machines go on to 1e-13, unless a larger tol
+        than this asks for less.)
     class_weight : dict, 'balanced' or None
     cache_size : float, default=200
         Megabytes of kernel values kept; an RBF's of narrow tables that do not fit are computed again instead.
