@@ -5,6 +5,7 @@ The same model then runs on arrays, files and Dask collections.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -55,6 +56,12 @@ class Rows(ABC):
     def map(self, f: Callable[[Block], Array]) -> Array:
         """Return an array with one entry per row, joined from `f(block)` of every block."""
         return np.concatenate(self.each(f))
+
+    def _map_in_place(self, f: Callable[[Block], Array]) -> Array:
+        """Do the same with parts written where they belong as they come: joining them takes twice the memory."""
+        joined = JoinedParts(self.n_rows)
+        self.each(partial(joined.write, f))
+        return joined.whole
 
     def fill(self, f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...]) -> None:
         """Write the arrays `f(block)` of every block to its rows of `outs`, in one pass."""
@@ -130,6 +137,9 @@ class ArrayRows(Rows):
         y, w = f(self.y, self.w)
         return ArrayRows(self.X, y, w, self.names)
 
+    def map(self, f: Callable[[Block], Array]) -> Array:
+        return super().map(f) if self.n_blocks == 1 else self._map_in_place(f)
+
     def fill(self, f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...]) -> None:
         self.each(partial(write_rows, f, outs))
 
@@ -139,6 +149,25 @@ class ArrayRows(Rows):
 
     def load(self) -> ArrayRows:
         return self if self.in_memory else super().load()
+
+
+class JoinedParts:
+    """Parts of an array with an entry for each row, joined as they come; the first says its type and shape."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.whole: Array = np.empty(0)
+        self.n_rows, self._begun, self._lock = n_rows, False, threading.Lock()
+
+    def write(self, f: Callable[[Block], Array], block: Block) -> None:
+        """Write `f(block)` into place."""
+        part = np.asarray(f(block))
+        with self._lock:
+            if not self._begun:
+                order: Any = "F" if part.flags.fnc else "C"
+                self.whole, self._begun = np.empty((self.n_rows, *part.shape[1:]), part.dtype, order), True
+            if part.dtype != self.whole.dtype:  # a longer text, say
+                self.whole = self.whole.astype(np.result_type(self.whole, part), copy=False)
+            self.whole[block.start : block.start + len(part)] = part
 
 
 def write_rows(f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...], block: Block) -> None:

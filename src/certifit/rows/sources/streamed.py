@@ -83,6 +83,9 @@ class FileRows(Rows):
     def each(self, f: Callable[[Block], R]) -> list[R]:
         return parallel_map(partial(self._apply, f), self._read_ahead())
 
+    def map(self, f: Callable[[Block], Array]) -> Array:
+        return self._map_in_place(f)
+
     def fill(self, f: Callable[[Block], tuple[Array, ...]], outs: tuple[Array, ...]) -> None:
         self.each(partial(write_rows, f, outs))
 
