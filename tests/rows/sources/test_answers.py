@@ -299,3 +299,17 @@ def test_dask_answers_are_lazy_frames_where_pandas_is_asked_for():
         assert list(PCA(1).fit(X).transform(lazy).columns) == ["pca0"]
     with pytest.raises(DataError, match="frames that Dask knows"):
         model.set_output(transform="polars").transform(lazy)
+
+
+def test_no_text_of_a_csv_file_is_a_formula(tmp_path):
+    odd = ["=cmd()", "+1+cmd|x", "-2", "-2+3", "@SUM(A1)", "\tx", "a=b", None, "", "1e-3"]
+    table = pa.table({"x": np.arange(10.0), "=id": odd, "kind": pa.array(odd).dictionary_encode()})
+    model = PCA(1).fit(table.select(["x"]))
+    with pytest.warns(UserWarning, match="11 names or text cells begin as formulas do"):
+        write_predictions(model, table, tmp_path / "out.csv", keep=["=id", "kind"])
+    found = csv.read_csv(tmp_path / "out.csv", convert_options=csv.ConvertOptions(strings_can_be_null=False))
+    assert found.column_names == ["'=id", "kind", "pca0"]
+    expected = ["'=cmd()", "'+1+cmd|x", "-2", "'-2+3", "'@SUM(A1)", "'\tx", "a=b", "", "", "1e-3"]
+    assert found["'=id"].to_pylist() == found["kind"].to_pylist() == expected
+    write_predictions(model, table, tmp_path / "out.parquet", keep=["=id"])
+    assert parquet.read_table(tmp_path / "out.parquet")["=id"].to_pylist() == odd
