@@ -30,6 +30,7 @@ from typer.testing import CliRunner
 
 import certifit
 from certifit.cli.app import app
+from certifit.cli.screen import VisibleText
 from certifit.datasets import penguins_path, penguins_table
 from certifit.files import atomic_file
 
@@ -596,3 +597,11 @@ def test_predictions_with_intervals_and_columns_that_are_kept(model):
 def test_a_broken_database_is_refused_in_a_sentence():
     write("junk.db", "junk" * 500)
     assert "cannot be read" in refused("fit", "junk.db::birds", "--target", "species")
+
+
+def test_a_terminal_does_not_obey_what_is_predicted():
+    file = io.BytesIO()
+    out = VisibleText(file)
+    for part in ("a\x1b[2J,é\u202e".encode()[:9], "a\x1b[2J,é\u202e".encode()[9:], b"\x9b\r\n"):
+        assert out.write(part) == len(part)
+    assert file.getvalue().decode() == "a\\x1b[2J,é\\u202e\ufffd\\r\n"

@@ -4,8 +4,9 @@ import gc
 
 import numpy as np
 
+from certifit.rows import Block
 from certifit.rows.sources.workers import remembered
-from certifit.rows.sources.workers.remembered import PassMark, keep_memory, take_memory
+from certifit.rows.sources.workers.remembered import PassMark, keep_memory, remember_targets, take_memory
 
 
 def test_memory_is_of_one_pass():
@@ -28,3 +29,20 @@ def test_memory_goes_with_the_rows():
     del rows
     gc.collect()
     assert len(remembered._memories) == before
+
+
+def test_targets_are_worked_out_once_for_a_name():
+    block, asked = Block(np.ones((3, 2)), np.arange(3.0), np.ones(3), 0), []
+
+    def doubled(block):
+        asked.append(block.start)
+        return block._replace(y=2 * block.y)
+
+    for name, times in (("one", 1), ("one", 1), ("two", 2), ("one", 3)):
+        assert remember_targets(block, name, doubled).y.tolist() == [0.0, 2.0, 4.0]
+        assert len(asked) == times
+    assert remember_targets(block, "one", doubled).X is block.X
+    before = len(remembered._targets)
+    del block
+    gc.collect()
+    assert len(remembered._targets) == before - 1

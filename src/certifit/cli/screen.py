@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -101,6 +103,20 @@ def wrap(text: str, width: int, indent: str = "") -> str:
     """Break lines between words; a longer word stays whole, so that a path can be copied."""
     options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
     return "\n".join(textwrap.fill(line, max(20, width), **options) for line in text.split("\n"))
+
+
+class VisibleText(io.BufferedIOBase):
+    """A terminal's bytes, to which control characters of data are written as their escapes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self._file.write(_visible(self._decoder.decode(bytes(data))).encode())
+        return len(data)
 
 
 def _visible(text: str) -> str:

@@ -2,7 +2,8 @@
 
 `Estimator` wraps its subclasses' methods with these when a class is made, so that no room has to think of it:
 
-- `predict`, `transform` and the like of a Dask collection are lazy Dask arrays, computed partition by partition;
+- `predict`, `transform` and the like of a Dask collection are lazy Dask arrays (frames, where `set_output` asks for
+  pandas), computed partition by partition;
 - `score` takes targets and weights by name, as `fit` does, and any table that `fit` takes;
 - `fit` and its like take `columns=`, the names of the columns to learn from, and `checkpoint=`, a file from which a
   fit that was killed goes on. A fitted model finds columns by name.
@@ -21,7 +22,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.metrics import accuracy_score, r2_score
 
 from certifit.core.config import choice_of_clone
@@ -48,6 +49,22 @@ def wrap_methods(cls: Any) -> None:
     plain = getattr_static(cls, "score", None)
     if plain is ClassifierMixin.score or plain is RegressorMixin.score:
         cls.score = score_of_any_table(plain)
+
+
+def wrap_output(cls: Any) -> None:
+    """Answer Dask collections before scikit-learn makes frames of answers, which would compute them."""
+    method = vars(cls).get("transform")
+    if hasattr(method, "is_lazy"):
+        cls.transform = lazily(method)
+    if getattr_static(cls, "fit_transform", None) is TransformerMixin.fit_transform:
+        cls.fit_transform = fit_and_answer
+
+
+@wraps(TransformerMixin.fit_transform)
+def fit_and_answer(self: Any, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    if hasattr(X, "__dask_graph__"):
+        return self.fit(X, y, **fit_params).transform(X)
+    return TransformerMixin.fit_transform(self, X, y, **fit_params)
 
 
 def learning_from_columns(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +119,7 @@ CHECKED: dict[str, Callable[[Any], Any]] = {"columns": _checked_columns, "checkp
 
 
 def lazily(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method, which gives a lazy Dask array where its one argument is a Dask collection."""
+    """Return the method, which gives a lazy answer where its one argument is a Dask collection."""
 
     @wraps(method)
     def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:

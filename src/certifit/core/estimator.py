@@ -6,7 +6,7 @@ fitted attributes that it returns, or none where it fails.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.core.answers import wrap_methods
+from certifit.core.answers import wrap_methods, wrap_output
 from certifit.core.certificate import Certificate
 from certifit.core.compiling import notice
 from certifit.core.config import carry_choice
@@ -88,7 +88,15 @@ def _overflow_in_words() -> Iterator[None]:
 _OVERFLOWED = ("infs or NaNs", "must be finite", "did not converge", "Singular matrix")
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
+class EstimatorType(ABCMeta):
+    """The type of estimators' classes, by which something is done after every base class did its own to methods."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any) -> None:
+        super().__init__(name, bases, namespace, **keywords)
+        wrap_output(cls)
+
+
+class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
     """An estimator whose fit carries a certificate; where a fit fails or is interrupted, it is left unfitted."""
 
     target: ClassVar[Target] = "none"  # what `fit` needs as y

@@ -207,7 +207,8 @@ class JoinedParts:
         rows = slice(block.start, block.start + len(part))
         with self.lock:
             if self.out is None:
-                self.out = np.empty((self.n_rows, *part.shape[1:]), part.dtype)
+                order: Any = "F" if part.flags.fnc else "C"
+                self.out = np.empty((self.n_rows, *part.shape[1:]), part.dtype, order)
         if part.dtype != self.out.dtype or part.shape[1:] != self.out.shape[1:]:
             return rows, part
         self.out[rows] = part

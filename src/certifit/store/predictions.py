@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +18,7 @@ from certifit.exceptions import DataError
 from certifit.files.atomic_file import open_atomically
 from certifit.rows import Array
 from certifit.rows.sources.open_source import PARQUET
+from certifit.store.spreadsheet_csv import SpreadsheetCsvWriter
 from certifit.table.columns import pick
 from certifit.table.reading import table_blocks
 
@@ -33,7 +34,7 @@ def write_predictions(
     """Write what a fitted model says of every row of a table to a Parquet or CSV file, and return the number of rows.
 
     The table is read and the file is written block by block, so that both may be larger than memory. The file appears
-    when it is complete.
+    when it is complete. In a CSV file an apostrophe comes before text that a spreadsheet would take for a formula.
 
     Parameters
     ----------
@@ -66,23 +67,17 @@ def write_predictions(
     path = Path(path)
     asked = _methods(model, methods)
     blocks = (_said(model, asked, table, keep) for table in table_blocks(X))
-    writer = pa.parquet.ParquetWriter if path.suffix.lower() in PARQUET else _csv_writer
-    if writer is _csv_writer and path.suffix.lower() != ".csv":
+    writer = pa.parquet.ParquetWriter if path.suffix.lower() in PARQUET else SpreadsheetCsvWriter
+    if writer is SpreadsheetCsvWriter and path.suffix.lower() != ".csv":
         raise DataError(got=f"{str(path)!r} to write", wanted=f"a name that ends in {', '.join(PARQUET)} or .csv")
     with open_atomically(path) as file:
         return _write_blocks(blocks, lambda schema: writer(file, schema))
 
 
-def write_csv(model: Any, X: Any, file: IO[bytes], methods: Collection[str], keep: Collection[str] = ()) -> None:
+def write_csv(model: Any, X: Any, file: IO[bytes] | BufferedIOBase, methods: Collection[str], keep: Collection[str] = ()) -> None:
     """Write what a fitted model says of a table as CSV to an open file."""
     blocks = (_said(model, methods, table, keep) for table in table_blocks(X))
-    _write_blocks(blocks, lambda schema: _csv_writer(file, schema))
-
-
-def _csv_writer(file: Any, schema: Any) -> Any:
-    """Arrow's writer of CSV, with quotes where they are needed."""
-    options = pa.csv.WriteOptions(quoting_style="needed", quoting_header="needed")
-    return pa.csv.CSVWriter(file, schema, write_options=options)
+    _write_blocks(blocks, lambda schema: SpreadsheetCsvWriter(file, schema))
 
 
 def _write_blocks(blocks: Iterator[pa.Table], open_writer: Callable[[Any], Any]) -> int:

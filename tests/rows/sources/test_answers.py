@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+import sklearn
 from pyarrow import csv, parquet
 from sklearn.decomposition import PCA as TheirPCA
 from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
@@ -279,3 +280,36 @@ def test_the_penguins_are_a_data_frame():
     assert species.equals(frame["species"])
     assert list(columns) == [name for name in frame if name != "species"]
     assert TableClassifier().fit(columns, species).score(penguins_path(), "species") > 0.98
+
+
+def test_dask_answers_are_lazy_frames_where_pandas_is_asked_for():
+    frame = X.set_index(np.arange(7, 7 + len(X)))
+    model = PCA(2).fit(frame).set_output(transform="pandas")
+    expected, lazy = model.transform(frame), dd.from_pandas(frame, npartitions=3)
+    for found in (model.transform(lazy), PCA(2).set_output(transform="pandas").fit_transform(lazy)):
+        assert found.npartitions == 3
+        assert found._meta.dtypes.equals(expected.dtypes)
+        pd.testing.assert_frame_equal(found.compute(), expected, rtol=1e-9)
+    some = lazy.map_partitions(lambda part: part[part.index < 10])  # of which two are empty
+    pd.testing.assert_frame_equal(model.transform(some).compute(), expected.loc[:9])
+    numbers = PCA(2).fit(X.to_numpy()).set_output(transform="pandas")
+    found = numbers.transform(da.from_array(X.to_numpy(), chunks=(100, 2)))
+    np.testing.assert_allclose(found.compute(), expected, rtol=1e-9)
+    with sklearn.config_context(transform_output="pandas"):
+        assert list(PCA(1).fit(X).transform(lazy).columns) == ["pca0"]
+    with pytest.raises(DataError, match="frames that Dask knows"):
+        model.set_output(transform="polars").transform(lazy)
+
+
+def test_no_text_of_a_csv_file_is_a_formula(tmp_path):
+    odd = ["=cmd()", "+1+cmd|x", "-2", "-2+3", "@SUM(A1)", "\tx", "a=b", None, "", "1e-3"]
+    table = pa.table({"x": np.arange(10.0), "=id": odd, "kind": pa.array(odd).dictionary_encode()})
+    model = PCA(1).fit(table.select(["x"]))
+    with pytest.warns(UserWarning, match="11 names or text cells begin as formulas do"):
+        write_predictions(model, table, tmp_path / "out.csv", keep=["=id", "kind"])
+    found = csv.read_csv(tmp_path / "out.csv", convert_options=csv.ConvertOptions(strings_can_be_null=False))
+    assert found.column_names == ["'=id", "kind", "pca0"]
+    expected = ["'=cmd()", "'+1+cmd|x", "-2", "'-2+3", "'@SUM(A1)", "'\tx", "a=b", "", "", "1e-3"]
+    assert found["'=id"].to_pylist() == found["kind"].to_pylist() == expected
+    write_predictions(model, table, tmp_path / "out.parquet", keep=["=id"])
+    assert parquet.read_table(tmp_path / "out.parquet")["=id"].to_pylist() == odd

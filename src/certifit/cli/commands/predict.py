@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from certifit.cli.files import TableFiles, block_source, check_writable
 from certifit.cli.saved_model import load_table_model, warnings_as_notes
-from certifit.cli.screen import Screen
+from certifit.cli.screen import Screen, VisibleText
 from certifit.store import write_predictions
 from certifit.store.predictions import write_csv
 
@@ -40,6 +40,7 @@ def run_predict(
         methods.append(method)
     with warnings_as_notes(screen):
         if output is None:
-            write_csv(model, block_source(table_path), sys.stdout.buffer, methods, settings.keep)
+            out = VisibleText(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+            write_csv(model, block_source(table_path), out, methods, settings.keep)
         else:
             write_predictions(model, block_source(table_path), output, methods=methods, keep=settings.keep)

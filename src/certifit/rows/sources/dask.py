@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import numpy as np
 from dask.delayed import delayed
@@ -41,6 +43,7 @@ from certifit.rows.named_columns import (
 )
 from certifit.rows.rows import R, Relabel, Rows, relabelled
 from certifit.rows.sources.dask_partitions import DaskPartition, PartitionStore, compute_tasks, joined_partitions
+from certifit.rows.sources.workers.remembered import remember_targets
 from certifit.rows.sources.workers.worker_memory import reuse_memory
 from certifit.rows.sums import S, tree_sum
 from certifit.rows.threads import single_threaded_blas
@@ -56,6 +59,7 @@ class PartitionLayout:
     terms: TableTerms
     block_rows: int
     relabels: tuple[Relabel, ...] = ()
+    targets: str = ""  # a name that no other targets and weights of these rows have, where there are relabels
     passes_before: int = 0  # over the rows, to open them
 
 
@@ -79,7 +83,7 @@ class DaskRows(Rows):
 
     def relabel(self, f: Relabel) -> DaskRows:
         rows = copy(self)
-        rows.layout = replace(self.layout, relabels=(*self.layout.relabels, f))
+        rows.layout = replace(self.layout, relabels=(*self.layout.relabels, f), targets=uuid4().hex)
         return rows
 
     def __iter__(self) -> Iterator[Block]:
@@ -146,7 +150,7 @@ def _each(f: Callable[[Block], R], layout: PartitionLayout, parts: list[Any]) ->
 
 def _cut_blocks(layout: PartitionLayout, parts: list[Any]) -> list[list[Block]]:
     reuse_memory()
-    return [list(_blocks(layout, part)) for part in parts]
+    return [list(_checked_blocks(layout, True, *part)) for part in parts]
 
 
 def _pick_rows(wanted: list[Array], layout: PartitionLayout, part: Any) -> list[Block]:
@@ -170,11 +174,22 @@ def _same_block(block: Block) -> Block:
 
 def _blocks(layout: PartitionLayout, part: Any) -> Iterator[Block]:
     """Give the checked blocks of a partition, which is the values of a `DaskPartition` or its blocks, held."""
-    for block in part if isinstance(part, list) else _checked_blocks(layout, *part):
-        yield relabelled(block, layout.relabels)
+    if not isinstance(part, list):
+        yield from (relabelled(block, layout.relabels) for block in _checked_blocks(layout, False, *part))
+    elif layout.relabels:
+        relabel = partial(relabelled, relabels=layout.relabels)
+        yield from (remember_targets(block, layout.targets, relabel) for block in part)
+    else:
+        yield from part
 
 
-def _checked_blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int, rows: int) -> Iterator[Block]:
+def _checked_blocks(
+    layout: PartitionLayout, kept: bool, X: Any, y: Any, w: Any, start: int, rows: int
+) -> Iterator[Block]:
+    """Cut a partition into blocks, and check them; those that are kept lie in one array.
+
+    Memory for one large array is there sooner than for many small ones: the system gives it in larger pages.
+    """
     if sparse.issparse(X):
         raise DataError(
             got="a Dask array with sparse chunks",
@@ -195,9 +210,13 @@ def _checked_blocks(layout: PartitionLayout, X: Any, y: Any, w: Any, start: int,
         _refuse_other_types(X, start)
     y, w = _vector(y, rows, "y"), _vector(w, rows, "sample_weight")
     w = np.ones(rows) if w is None else row_major(w, np.float64)
+    room = np.empty(X.shape, layout.dtype) if kept and layout.columns is not None else None
     for first in range(0, rows, layout.block_rows):
         here = slice(first, first + layout.block_rows)
         values = X[here] if layout.columns is None else X.iloc[here].to_numpy(dtype=layout.dtype, na_value=np.nan)
+        if room is not None:
+            room[here] = values
+            values = room[here]
         block = Block(row_major(values, layout.dtype), None if y is None else y[here], w[here], start + first)
         check_block(block, layout.terms, layout.names, targets)
         yield block
