@@ -16,68 +16,87 @@ WIDTHS = (1, 4, 16)  # times four columns, of so many rows:
 ROWS_AT_ONCE = 100_000
 HEAD = """# Cost against rows and columns
 
-`python -m benchmarks.scaling_rows --write` writes this page: every estimator whose fit reads files block by block
-([what streams](../tables/streams.md)), at the settings of its tests, on Parquet files of 10⁴ to 10⁷ rows and four
-columns (rows repeat after 10⁵), and of 10⁵ rows and up to 64 columns. Seconds are processor time of one fit, reading
-included; passes are over the file; the peak of memory is beyond what the process had before its first fit (libraries
-and loops that are loaded for it count); *sum* is the largest sum over rows that one pass gives, which is what a
-client of a Dask cluster receives. Empty: not measured, because the fit would have taken too long, or time was over.
+`python -m benchmarks.scaling_rows --missing --write` writes this page: every estimator whose fit reads files block by
+block ([what streams](../tables/streams.md)), at the settings of its tests but two iterations at most, because more of
+them read the same blocks again; on Parquet files of 10⁴ to 10⁷ rows and four columns (rows repeat after 10⁵), and of
+10⁵ rows and up to 64 columns. Seconds are processor time, reading included; passes are over the file; *sum* is the
+largest sum over rows that one pass of a fit gives, which is what a client of a Dask cluster receives. Empty: not
+measured, because it would have taken too long, or time was over.
 
 ![Processor time and memory against rows, processor time against columns](../images/scaling.svg)
 
 """
+TASKS = ("fit", "answer", "audit")
 
 
 def write_page(record: Mapping[str, Any], page: Path = PAGE, picture: Path = PICTURE) -> None:
     """Write both from the record."""
-    lines = [_line(name, fits) for name, fits in sorted(record["fits"].items())]
-    sizes = [f"10{'⁴⁵⁶⁷'[k]}" for k in range(len(SIZES))]
-    head = [
-        "estimator",
-        *(f"s, {size} rows" for size in sizes),
-        "passes",
-        "MB, 10⁶ rows",
-        "MB, 10⁷ rows",
-        "bytes of a sum",
-    ]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines])
+    costs = record["costs"]
     m = record["machine"]
     where = f"{m['date'][:10]}; {m['cpu']}, {m['cores']} cores, shared with other programs: processor time only."
-    clusters = _clusters(RESULTS / "scaling_out.json")
-    peaks = _peaks(RESULTS / "scaling_memory.json")
-    told = f"{_flatness(record['fits'])}\n\n{where}\n{peaks}{clusters}"
-    page.write_text(f"{HEAD}{table}\n\n{told}", encoding="utf-8")
-    draw(record["fits"], picture)
+    told = f"{_times(costs)}\n{where}\n{_peaks(costs)}{_clusters(RESULTS / 'scaling_out.json')}"
+    page.write_text(f"{HEAD}{told}", encoding="utf-8")
+    draw(costs, picture)
 
 
-def _peaks(path: Path) -> str:
-    """The section of peaks of memory of fit, answers and audit, where they were measured."""
-    if not path.exists():
-        return ""
-    found = json.loads(path.read_text())["peaks"]
+def _table(head: list[str], lines: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines]) + "\n"
+
+
+def _times(costs: Mapping[str, Any]) -> str:
+    """The table of processor time, and whether it is linear in the rows."""
+    powers = [f"10{'⁴⁵⁶⁷'[k]}" for k in range(len(SIZES))]
+    head = ["estimator", *(f"fit, s, {power} rows" for power in powers), "passes", "answers, s, 10⁶ rows",
+            "audit, s, 10⁶ rows", "passes of the audit", "bytes of a sum"]  # fmt: skip
+    grown = []
+    for name, sizes in sorted(costs.items()):
+        before, after = (_at(sizes, rows, "fit", "seconds") for rows in SIZES[2:])
+        if before is not None and after is not None:
+            grown.append((after / before, name))
+    told = ""
+    if grown:
+        beyond = [f"`{name}` ({factor:.0f})" for factor, name in sorted(grown) if factor > 12]
+        more = f"; beyond that: {', '.join(beyond)}" if beyond else ""
+        told = f"\nFrom 10⁶ to 10⁷ rows the time of {len(grown) - len(beyond)} of {len(grown)} fits grows at most "
+        told += f"twelvefold{more}.\n"
+    return _table(head, [_line(name, sizes) for name, sizes in sorted(costs.items())]) + told
+
+
+def _line(name: str, sizes: Mapping[str, Any]) -> list[str]:
+    seconds = [_short(_at(sizes, rows, "fit", "seconds")) for rows in SIZES]
+    passes = ["–".join(dict.fromkeys(f"{p}" for rows in SIZES if (p := _at(sizes, rows, task, "passes")) is not None))
+              for task in ("fit", "audit")]  # fmt: skip
+    others = [_short(_at(sizes, SIZES[2], task, "seconds")) for task in ("answer", "audit")]
+    sums = [b for rows in SIZES if (b := _at(sizes, rows, "fit", "sum_bytes")) is not None]
+    told = "" if not sums else f"{sums[0]:,.0f}" + ("" if max(sums) <= 1.1 * sums[0] else f"–{max(sums):,.0f}")
+    return [f"`{name}`", *seconds, passes[0], *others, passes[1], told]
+
+
+def _short(number: float | None) -> str:
+    return "" if number is None else f"{number:.2g}"
+
+
+def _peaks(costs: Mapping[str, Any]) -> str:
+    """The section of peaks of memory of fit, answers and audit."""
     lines, grown, both = [], [], 0
-    for name, sizes in sorted(found.items()):
+    for name, sizes in sorted(costs.items()):
         cells = []
-        for task in ("fit", "answer", "audit"):
-            pair = [sizes.get(str(rows), {}).get(task, {}).get("mb") for rows in SIZES[2:]]
+        for task in TASKS:
+            pair = [_at(sizes, rows, task, "mb") for rows in SIZES[2:]]
             cells += ["" if mb is None else f"{mb:.0f}" for mb in pair]
-            if None not in pair:
+            if pair[0] is not None and pair[1] is not None:
                 both += 1
                 # what ten times the rows may add: 9,000,000 labels of a byte or so
                 grown += [f"{task} of `{name}`"] if pair[1] > 1.5 * pair[0] + 30 else []
         lines.append([f"`{name}`", *cells])
     head = ["estimator", *(f"{task}, {size} rows" for task in ("fit", "answers", "audit") for size in ("10⁶", "10⁷"))]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines])
-    told = f"; it grows for {', '.join(grown)}" if grown else ""
+    told = f"; it grows for {', '.join(grown)}, which keep numbers for each row" if grown else ""
     return f"""
 ## Memory of fits, answers and audits
 
-`python -m benchmarks.scaling_memory --missing --write` measures one estimator after the other: MB beyond what the
-process held after doing all three with 20,000 rows; answers go to a file; iterations are cut to two, because more of
-them read the same blocks again. Empty: not measured.
+MB beyond what the process held after doing all three with 20,000 rows; answers go to a file.
 
-{table}
-
+{_table(head, lines)}
 Of {both} peaks measured at 10⁶ and at 10⁷ rows, {both - len(grown)} are flat{told}.
 """
 
@@ -124,32 +143,8 @@ def _over(seconds: float, plain: float) -> str:
     return f"{seconds / plain - 1:+.0%}"
 
 
-def _at(fits: Mapping[str, Any], rows: int, what: str, width: int = 4) -> float | None:
-    found = fits.get(f"{rows} x {width}", {})
-    return None if "error" in found else found.get(what)
-
-
-def _line(name: str, fits: Mapping[str, Any]) -> list[str]:
-    seconds = ["" if (s := _at(fits, rows, "seconds")) is None else f"{s:.2g}" for rows in SIZES]
-    passes = "–".join(dict.fromkeys(f"{p}" for rows in SIZES if (p := _at(fits, rows, "passes")) is not None))
-    memory = ["" if (mb := _at(fits, rows, "peak_mb")) is None else f"{mb:.0f}" for rows in SIZES[2:]]
-    sums = [b for rows in SIZES if (b := _at(fits, rows, "sum_bytes")) is not None]
-    told = "" if not sums else f"{sums[0]:,.0f}" + ("" if max(sums) <= 1.1 * sums[0] else f"–{max(sums):,.0f}")
-    return [f"`{name}`", *seconds, passes, *memory, told]
-
-
-def _flatness(every: Mapping[str, Any]) -> str:
-    """Say for how many fits memory is flat, and name the others."""
-    pairs = {name: [_at(fits, rows, "peak_mb") for rows in SIZES[2:]] for name, fits in every.items()}
-    both = {name: pair for name, pair in pairs.items() if None not in pair}
-    # what ten times the rows may add: 9,000,000 labels of a byte or so
-    grown = sorted(name for name, (small, large) in both.items() if large > 1.5 * small + 30)
-    told = f"Of {len(both)} estimators measured at 10⁶ and at 10⁷ rows, the peak is flat for {len(both) - len(grown)}"
-    return told + (
-        f"; it grows for {', '.join(f'`{name}`' for name in grown)}, which keep numbers for each row."
-        if grown
-        else "."
-    )
+def _at(sizes: Mapping[str, Any], rows: int, task: str, what: str, width: int = 4) -> float | None:
+    return sizes.get(f"{rows} x {width}", {}).get(task, {}).get(what)
 
 
 def draw(every: Mapping[str, Any], picture: Path) -> None:
@@ -160,13 +155,14 @@ def draw(every: Mapping[str, Any], picture: Path) -> None:
         figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
         panels = (
             (axes[0], "rows", "processor time (s)", [(rows, 4) for rows in SIZES], "seconds"),
-            (axes[1], "rows", "peak of memory (MB)", [(rows, 4) for rows in SIZES], "peak_mb"),
+            (axes[1], "rows", "peak of memory (MB)", [(rows, 4) for rows in SIZES], "mb"),
             (axes[2], "columns (10⁵ rows)", "processor time (s)", [(ROWS_AT_ONCE, 4 * k) for k in WIDTHS], "seconds"),
         )
         for axis, across, up, places, what in panels:
-            for fits in every.values():
+            for sizes in every.values():
                 points = [
-                    (rows if axis is not axes[2] else width, _at(fits, rows, what, width)) for rows, width in places
+                    (rows if axis is not axes[2] else width, _at(sizes, rows, "fit", what, width))
+                    for rows, width in places
                 ]
                 kept = [(x, max(y, 1e-3)) for x, y in points if y is not None]
                 if len(kept) > 1:

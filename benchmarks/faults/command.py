@@ -16,14 +16,15 @@ from benchmarks.reporting import say
 
 def all_faults() -> dict[str, Fault]:
     """Every fault by its name."""
+    from benchmarks.faults.checkpoint_files import FLIPPED_CHECKPOINTS, HOSTILE_CHECKPOINTS
     from benchmarks.faults.clusters import LOST_SCHEDULERS, LOST_WORKERS
     from benchmarks.faults.data_files import HOSTILE_TABLES
     from benchmarks.faults.killed_programs import KILLED_FITS, KILLED_SAVES
     from benchmarks.faults.model_files import FLIPPED_BITS, FULL_DISKS, HOSTILE_MODELS
 
     faults = (
-        KILLED_FITS, KILLED_SAVES, FLIPPED_BITS, HOSTILE_MODELS, FULL_DISKS, HOSTILE_TABLES, LOST_WORKERS,
-        LOST_SCHEDULERS,
+        KILLED_FITS, KILLED_SAVES, FLIPPED_BITS, HOSTILE_MODELS, FLIPPED_CHECKPOINTS, HOSTILE_CHECKPOINTS, FULL_DISKS,
+        HOSTILE_TABLES, LOST_WORKERS, LOST_SCHEDULERS,
     )  # fmt: skip
     return {fault.name: fault for fault in faults}
 

@@ -51,9 +51,10 @@ def write_page(faults: Mapping[str, Fault], path: Path = PAGE, record: Path = RE
         ends = sum((Counter(run["ends"]) for run in done), Counter())
         trials, bad = sum(run["trials"] for run in done), sum(len(run["findings"]) for run in done)
         rows.append([f"`{name}`: {fault.title}", f"{fault.times:,}", f"{trials:,}", str(bad), _in_words(ends),
-                     ", ".join(sorted({run["date"] for run in done}))])  # fmt: skip
+                     ", ".join(sorted({run["date"] for run in done})),
+                     ", ".join(sorted({run["code"] for run in done}))])  # fmt: skip
         findings += [f"- `{name}`: {finding}" for run in done for finding in run["findings"][:5]]
-    head = ("fault", "trials of a full run", "made", "not survived", "how the others ended", "when")
+    head = ("fault", "trials of a full run", "made", "not survived", "how the others ended", "when", "code")
     told = "\n## Not survived\n\n" + "\n".join(findings) + "\n" if findings else ""
     path.write_text(OPENING + Table("What was tried", head, rows).markdown() + told)
 

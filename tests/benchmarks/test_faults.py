@@ -9,7 +9,14 @@ from benchmarks.faults.command import all_faults
 from benchmarks.faults.page import PAGE, add_run, read_record, table, write_page
 from benchmarks.faults.trials import FaultFinding, FaultTally
 
-TIMES = {"flipped_bits": 40, "hostile_models": 20, "full_disks": 2, "hostile_tables": 30}
+TIMES = {
+    "flipped_bits": 40,
+    "flipped_checkpoints": 15,
+    "hostile_checkpoints": 25,
+    "hostile_models": 20,
+    "full_disks": 2,
+    "hostile_tables": 30,
+}
 
 
 @pytest.fixture

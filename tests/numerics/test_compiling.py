@@ -1,5 +1,6 @@
 """When small tables are done without a compiled loop: while it is not compiled, here or on disk, and not for long."""
 
+import errno
 import gc
 import itertools
 import time
@@ -8,8 +9,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba.core.caching import FunctionCache
 
 from certifit.numerics.compiled.compiling import (
+    CompiledLoop,
     PausedCollection,
     PlainFirst,
     PlainTuning,
@@ -82,3 +85,29 @@ def test_garbage_is_not_collected_while_loops_are_compiled(was_on):
         assert states == [False, False, False, was_on]
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_where_nothing_can_be_kept_loops_are_compiled_for_this_process(loop, monkeypatch):
+    """Numba finds no folder in a read-only installation with a read-only home, and no room on a full disk."""
+
+    def no_locator(*_):
+        raise RuntimeError("cannot cache function 'add_squares': no locator available for file")
+
+    monkeypatch.setattr(CompiledLoop, "_is_kept", True)
+    with monkeypatch.context() as patched:
+        patched.setattr(FunctionCache, "__init__", no_locator)
+        assert loop()(np.arange(3.0)) == 5.0
+    assert not CompiledLoop._is_kept
+
+
+def test_a_full_disk_does_not_stop_a_loop(loop, monkeypatch):
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(CompiledLoop, "_is_kept", True)
+    with monkeypatch.context() as patched:
+        patched.setattr(FunctionCache, "save_overload", no_room)
+        add_squares = loop()
+        assert add_squares(np.arange(3.0)) == 5.0
+        assert add_squares(np.arange(3)) == 5.0  # other types, compiled anew
+    assert not CompiledLoop._is_kept

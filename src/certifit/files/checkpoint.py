@@ -12,7 +12,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,16 @@ class CheckpointTuning:
 
     seconds: float = 1.0  # from the end of one writing to the next, at least
     share: float = 0.05  # of the time, at most, that is spent on writing
+
+
+# what comes of reading numbers and arrays that are not what they should be
+DAMAGE = (ArithmeticError, AttributeError, EOFError, ImportError, LookupError, MemoryError, RecursionError, TypeError,
+          ValueError)  # fmt: skip
+
+
+def error_words(error: BaseException) -> str:
+    """An error's kind and the beginning of what it says."""
+    return f"{type(error).__name__}: {error!s:.100}"
 
 
 class CheckpointContent(NamedTuple):
@@ -87,17 +98,28 @@ class Checkpoint:
         if hashlib.sha256(body).hexdigest() != header[2].decode():
             self._refuse("whose content does not match its checksum: it is damaged or cut short")
         line, _, rest = body.partition(b"\n")
-        head = json.loads(line)
-        other = [name for name in self.fit if head["fit"].get(name) != self.fit[name]]
-        if other:
-            self._refuse(f"a checkpoint of a fit with other {' and other '.join(other)}")
-        arrays, start = {}, 0
-        for name, kind, shape in head["arrays"]:
-            dtype = np.dtype(kind)
-            end = start + dtype.itemsize * int(np.prod(shape))
-            arrays[name] = np.frombuffer(rest[start:end], dtype).reshape(shape).copy()
-            start = end
-        return CheckpointContent(head["numbers"], arrays)
+        with self.refusing_damage():
+            head = json.loads(line)
+            other = [name for name in self.fit if head["fit"].get(name) != self.fit[name]]
+            if other:
+                self._refuse(f"a checkpoint of a fit with other {' and other '.join(other)}")
+            arrays, start = {}, 0
+            for name, kind, shape in head["arrays"]:
+                dtype = np.dtype(kind)
+                end = start + dtype.itemsize * int(np.prod(shape))
+                arrays[name] = np.frombuffer(rest[start:end], dtype).reshape(shape).copy()
+                start = end
+            return CheckpointContent({name: int(number) for name, number in head["numbers"].items()}, arrays)
+
+    @contextmanager
+    def refusing_damage(self) -> Iterator[None]:
+        """Say in words what goes wrong with contents that no fit writes."""
+        try:
+            yield
+        except DataError:
+            raise
+        except DAMAGE as error:
+            self._refuse(f"a checkpoint with contents that no fit writes ({error_words(error)})")
 
     def remove(self) -> None:
         """Delete the file: the fit is complete."""

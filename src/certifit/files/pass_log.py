@@ -19,19 +19,21 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, NoSolutionError
 from certifit.files.atomic_file import open_atomically, write_atomically
-from certifit.files.checkpoint import CheckpointTuning
+from certifit.files.checkpoint import DAMAGE, CheckpointTuning, error_words
 from certifit.rows.sources.regular_file import check_regular
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 HEADER = f"certifit-passes {FORMAT}\n".encode()
 LOOP_HEADER = f"certifit-loop {FORMAT}\n".encode()
 PROTOCOL = 4  # of pickle; later ones make arrays that cannot be written to
+MOST_WORDS = 2**20  # bytes of the line that says of which fit it is
 DIGEST = hashlib.sha256().digest_size
 UNNAMED = bytes(DIGEST)  # stands for a question that cannot be told from others: such passes are made again
 
@@ -56,6 +58,7 @@ class PassLog:
         self._end = 0  # of the last record that this run has read or written
         self._file: IO[bytes] | None = None
         self._loops = 0  # begun since that record
+        self._goes_on = False  # whether anything of an earlier run was used
 
     @property
     def loop_path(self) -> Path:
@@ -70,19 +73,22 @@ class PassLog:
         self._open()
         return self
 
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
         """Close the file; a fit that is complete leaves none."""
         assert self._file is not None
         self._file.close()
         if error is None:
             self.path.unlink(missing_ok=True)
             self.loop_path.unlink(missing_ok=True)
+        elif self._goes_on and isinstance(error, DAMAGE) and not isinstance(error, DataError | NoSolutionError):
+            self._refuse(f"from which the fit went on, but not far ({error_words(error)})")
 
     def found(self, question: Any, make: Callable[[], T]) -> T:
         asked = _question_digest(question)
         before = next(self._before, None)
         if before is not None and before.asked == asked:
             self._end, self._loops = before.end, 0
+            self._goes_on = True
             return self._decode(before.answer) if before.answer else make()
         self._before = iter(())  # this run goes another way, or further
         answer = make()
@@ -103,7 +109,7 @@ class PassLog:
         """Skip the passes up to a place in the file; false where it does not reach as far."""
         if end > self.path.stat().st_size:
             return False
-        self._before, self._end = _records(self.path, end), end
+        self._before, self._end, self._goes_on = _records(self.path, end), end, True
         return True
 
     @property
@@ -113,16 +119,22 @@ class PassLog:
 
     def _begin(self) -> None:
         """Write the lines that say of which fit it is, all of them or nothing."""
-        write_atomically(self.path, HEADER + json.dumps({"fit": self.fit, "seed": self.seed}).encode() + b"\n")
+        write_atomically(self.path, HEADER + self._head())
+
+    def _head(self) -> bytes:
+        head = {"fit": self.fit, "seed": self.seed, "hash": _head_digest(self.fit, self.seed)}
+        return json.dumps(head).encode() + b"\n"
 
     def _open(self) -> None:
         self._file = open(self.path, "rb+")  # noqa: SIM115  (closed when the fit ends)
         if self._file.readline(len(HEADER)) != HEADER:
             self._refuse("which is no checkpoint that this version of certifit reads")
         try:
-            head = json.loads(self._file.readline())
+            head = json.loads(self._file.readline(MOST_WORDS))
             fit, self.seed = dict(head["fit"]), int(head["seed"])
-        except (ValueError, KeyError, TypeError):
+            if head["hash"] != _head_digest(fit, self.seed) or not 0 <= self.seed < 2**32:
+                raise ValueError
+        except DAMAGE:
             self._refuse("a checkpoint whose first lines are damaged")
         other = [name for name in self.fit if fit.get(name) != self.fit[name]]
         if other:
@@ -143,7 +155,7 @@ class PassLog:
     def _decode(self, answer: bytes) -> Any:
         try:
             return _Reader(io.BytesIO(answer)).load()
-        except (NotKept, pickle.UnpicklingError):
+        except (NotKept, pickle.UnpicklingError, *DAMAGE):
             self._refuse("a checkpoint with answers that no fit gives")
 
     def _refuse(self, what: str) -> NoReturn:
@@ -178,7 +190,7 @@ class KeptLoop:
             file.seek(len(head))
             try:
                 state = _Reader(file).load()
-            except (NotKept, pickle.UnpicklingError):
+            except (NotKept, pickle.UnpicklingError, *DAMAGE):
                 return None
         return state if self.log.go_on_at(int.from_bytes(head[-8:], "little")) else None
 
@@ -237,6 +249,10 @@ def _records(path: Path, start: int) -> Iterator[KeptPass]:
             yield KeptPass(body[:DIGEST], body[DIGEST:], file.tell())
 
 
+def _head_digest(fit: Mapping[str, str], seed: int) -> str:
+    return hashlib.sha256(json.dumps([fit, seed], sort_keys=True).encode()).hexdigest()
+
+
 def _question_digest(question: Any) -> bytes:
     """A hash of what a pass is asked, from its content alone."""
     try:
@@ -259,8 +275,10 @@ class _Reader(pickle.Unpickler):
     """Reads arrays, numbers, certifit's records and its models; any other name is refused before it is looked up."""
 
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("numpy", "ndarray"):
+            return _AN_ARRAY
         if (module, name) in _NUMPY:
-            return super().find_class(module, name)
+            return _empty_array if name == "_reconstruct" else super().find_class(module, name)
         if module.startswith("certifit.") and name.isidentifier():
             found = super().find_class(module, name)
             if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (tuple, float, BaseEstimator))):
@@ -268,8 +286,17 @@ class _Reader(pickle.Unpickler):
         raise NotKept
 
 
+_AN_ARRAY = "numpy.ndarray"  # stands for the class, which a file could ask for an array of any size
+
+
+def _empty_array(kind: Any, shape: Any, _: Any) -> Any:
+    """The array without entries with which NumPy begins to read one."""
+    if kind != _AN_ARRAY or shape != (0,):
+        raise NotKept
+    return np.empty(0, np.int8)
+
+
 _NUMPY = {
-    ("numpy", "ndarray"),
     ("numpy", "dtype"),
     ("numpy", "record"),  # an array of nodes of trees
     ("numpy._core.multiarray", "_reconstruct"),

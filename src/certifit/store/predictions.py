@@ -74,7 +74,9 @@ def write_predictions(
         return _write_blocks(blocks, lambda schema: writer(file, schema))
 
 
-def write_csv(model: Any, X: Any, file: IO[bytes] | BufferedIOBase, methods: Collection[str], keep: Collection[str] = ()) -> None:
+def write_csv(
+    model: Any, X: Any, file: IO[bytes] | BufferedIOBase, methods: Collection[str], keep: Collection[str] = ()
+) -> None:
     """Write what a fitted model says of a table as CSV to an open file."""
     blocks = (_said(model, methods, table, keep) for table in table_blocks(X))
     _write_blocks(blocks, lambda schema: SpreadsheetCsvWriter(file, schema))

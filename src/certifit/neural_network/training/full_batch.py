@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -69,10 +70,18 @@ class RecordedLoss(PenalisedLoss):
         self.gradients: list[Array] = []
         found = checkpoint.read()
         if found is not None:
-            _, kept = found
-            self.start = kept["start"]
-            self.marks, self.values = kept["marks"].tolist(), kept["values"].tolist()
-            self.gradients = [*kept["gradients"]]
+            with checkpoint.refusing_damage():
+                self._go_on(found.arrays)
+
+    def _go_on(self, kept: Mapping[str, Array]) -> None:
+        if kept["start"].shape != self.start.shape or kept["gradients"].shape != (
+            len(kept["marks"]),
+            len(self.start),
+        ):
+            raise ValueError("gradients of other shapes")
+        self.start = kept["start"]
+        self.marks, self.values = kept["marks"].tolist(), kept["values"].tolist()
+        self.gradients = [*kept["gradients"]]
 
     def __call__(self, params: Array) -> tuple[float, Array]:
         k, mark = self.asked, crc32(params.tobytes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,11 +64,16 @@ class TrainingRun:
         found = checkpoint.read()
         if found is None:
             return
-        numbers, arrays = found
+        with checkpoint.refusing_damage():
+            self._go_on(*found, max_iter)
+
+    def _go_on(self, numbers: Mapping[str, int], arrays: Mapping[str, Array], max_iter: int) -> None:
         self._check_schedule(numbers, max_iter)
         at = self.optimiser
+        if any(arrays[name].shape != own.shape for name, own in (("mean", at.mean), ("square", at.square))):
+            raise ValueError("moments of other shapes")
         at.params[:] = arrays["params"]
-        at.mean, at.square = arrays["mean"], arrays["square"]
+        at.mean[:], at.square[:] = arrays["mean"], arrays["square"]
         at.steps, at.rows, at.epochs, at.seed = (numbers[k] for k in ("steps", "rows", "epochs", "seed"))
         self.losses, self.scores = arrays["losses"].tolist(), arrays["scores"].tolist()
         at.rate, self.total, self.progress.best_loss, self.progress.best_score = arrays["now"].tolist()

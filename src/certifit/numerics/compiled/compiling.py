@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit.core.compiling import notice
+from certifit.exceptions import tell_reader
 
 
 class CompiledLoop:
@@ -35,6 +36,7 @@ class CompiledLoop:
     at_once: ClassVar[bool] = False  # compile whatever is called, while `compiled_at_once` says so
     _one_at_a_time: ClassVar[threading.RLock] = threading.RLock()
     _numba: ClassVar[Any] = None  # once it is loaded
+    _is_kept: ClassVar[bool] = True  # on disk, what Numba compiles
     _unknown: ClassVar[frozenset[str]] = frozenset()  # options that this Numba does not have
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -50,7 +52,11 @@ class CompiledLoop:
             if self.twin is not None and not self._is_ready() and self.twin.suffices(arguments):
                 return self.twin(arguments)
             self._is_used = True
-        return (self._dispatcher or self.dispatcher)(*arguments)
+        try:
+            return (self._dispatcher or self.dispatcher)(*arguments)
+        except OSError:  # loops read and write no files, but what Numba compiled is written to one
+            self._go_on_without_files()
+            return self.dispatcher(*arguments)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -62,17 +68,45 @@ class CompiledLoop:
             if self._dispatcher is None:
                 numba = self._loaded()
                 known = {name: value for name, value in self.options.items() if name not in self._unknown}
-                self._dispatcher = numba.njit(**known)(self._known_to_numba())
+                function = self._known_to_numba()
+                try:
+                    self._dispatcher = numba.njit(**known | self._cache_option())(function)
+                except RuntimeError as error:
+                    if "no locator" not in str(error):
+                        raise
+                    self._go_on_without_files()
+                    self._dispatcher = numba.njit(**known | self._cache_option())(function)
         return self._dispatcher
+
+    def _cache_option(self) -> dict[str, Any]:
+        return {} if CompiledLoop._is_kept else {"cache": False}
+
+    def _go_on_without_files(self) -> None:
+        """Compile for this process alone: there is no folder to write to, or the disk is full."""
+        if CompiledLoop._is_kept:
+            CompiledLoop._is_kept = False
+            tell_reader(
+                "certifit: compiled loops cannot be kept on disk, and are compiled in every process; set "
+                "NUMBA_CACHE_DIR to a folder that can be written to"
+            )
+        self._dispatcher = None
+        for loop in self._called_loops().values():
+            loop._go_on_without_files()
+
+    def _called_loops(self) -> dict[str, CompiledLoop]:
+        """The loops that this one calls, by their names in it."""
+        known, called = self.py_func.__globals__, self.py_func.__code__.co_names
+        return {name: known[name] for name in called if isinstance(known.get(name), CompiledLoop)}
 
     def _known_to_numba(self) -> Callable[..., Any]:
         """The function as if the loops that it calls had been declared by Numba itself, which writes some into it."""
         function = self.py_func
-        known, called = function.__globals__, function.__code__.co_names
-        loops = {name: known[name].dispatcher for name in called if isinstance(known.get(name), CompiledLoop)}
+        loops = {name: loop.dispatcher for name, loop in self._called_loops().items()}
         if not loops:
             return function
-        found = FunctionType(function.__code__, {**known, **loops}, function.__name__, function.__defaults__)
+        found = FunctionType(
+            function.__code__, {**function.__globals__, **loops}, function.__name__, function.__defaults__
+        )
         found.__qualname__, found.__module__ = function.__qualname__, function.__module__
         found.__doc__ = function.__doc__
         return found
