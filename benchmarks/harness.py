@@ -79,6 +79,16 @@ class Case:
     target: float  # wanted: our median / the best peer's
     optimum: Callable[[], tuple[float, float]] | None = None  # (best known, proved relative gap); None: best seen
     patience: float = 30.0  # seconds of one call after which there is neither a tighter tolerance nor a warm call
+    limit: Limit | None = None  # where the target may be out of reach
+
+
+@dataclass
+class Limit:
+    """What every method has to do at least, done by itself: it is timed in every round, as contestants are."""
+
+    words: str
+    call: Callable[[], Any]
+    warm: list[float] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -133,6 +143,8 @@ def run_case(case: Case, best: float, options: Options) -> list[Entry]:
         shift = turn % max(1, len(alive))
         for entry in alive[shift:] + alive[:shift]:  # nobody goes first every time
             _attempt(entry, partial(_warm_call, entry, case))
+        if case.limit is not None:
+            case.limit.warm.append(timed(case.limit.call)[1])
     return entries
 
 
@@ -252,6 +264,7 @@ def summarise(case: Case, optimum: tuple[float, float], entries: list[Entry]) ->
         "best_peer_median": to_beat,
         "cpu_of_others": others,
         "noisy": others > NOISY,
+        "limit": None if case.limit is None else [case.limit.words, statistics.median(case.limit.warm)],
         "contestants": [
             {
                 "name": e.contestant.name,
@@ -313,5 +326,8 @@ def verdict(result: dict[str, Any]) -> str:
             f"**Ratio {as_number(result['ratio'])}** to the best peer, {result['best_peer']}; "
             f"target {result['target']:g}: {word}"
         )
+    if result.get("limit"):
+        words, seconds = result["limit"]
+        ratio += f"; {words} alone takes {as_seconds(seconds)}"
     load = f"others used {as_percent(result['cpu_of_others'])} of the processors"
     return f"{ratio}; {reached}; {load}{' — **noisy, do not trust**' if result['noisy'] else ''}."

@@ -159,8 +159,16 @@ def _line(name: str, case: dict[str, Any]) -> list[str]:
         f"{as_seconds(case['best_peer_median'])} ({case['best_peer']})",
         as_number(case["ratio"]),
         f"{case['target']:g}",
-        ("yes" if case["met"] else "no") + (" (noisy)" if case["noisy"] else ""),
+        _answer(case) + (" (noisy)" if case["noisy"] else ""),
     ]
+
+
+def _answer(case: dict[str, Any]) -> str:
+    """Whether the target is met; if not, whether there is no more to be had."""
+    if case["met"]:
+        return "yes"
+    words, seconds = case.get("limit") or ("", 0.0)
+    return f"no: {words} alone takes {as_seconds(seconds)}" if case["ours"] <= 1.1 * seconds else "no"
 
 
 def say(message: str) -> None:

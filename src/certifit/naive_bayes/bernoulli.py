@@ -98,10 +98,10 @@ class BernoulliColumns(ColumnModel):
         weight = np.bincount(y, w, k)
         if not (w == np.floor(w)).all() or weight.sum() >= 2**53:
             return None
-        above, total = np.zeros((k, X.shape[1])), np.zeros(X.shape[1])
+        above = np.zeros((k, X.shape[1]))
         with np.errstate(over="ignore", invalid="ignore"):  # where the loop runs as plain Python
-            add_whole_counts(X, w, groups, self.threshold, above, total)
-        if not np.isfinite(total).all():
+            total = add_whole_counts(X, w, groups, self.threshold, above)
+        if not np.isfinite(total):
             return None
         refuse_infinities(X[w == 0])  # the loop passes over rows without weight
         return ThresholdCounts(above, weight[:, None] - above)

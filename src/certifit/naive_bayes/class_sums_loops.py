@@ -193,12 +193,13 @@ def _add_threshold_counts_of_arrays(X, w, groups, t, above, below, odd):
 
 
 @compiled_with(fastmath=ANY_ORDER)
-def add_whole_counts(X, w, groups, t, above, total):
-    """Add Σ w [x > t] to above (k, d) and Σ x to total (d,), which is no number where an entry is not finite.
+def add_whole_counts(X, w, groups, t, above):
+    """Add Σ w [x > t] to above (k, d); return the sum of all entries, no number where one of them is not finite.
 
     Of whole weights every order of addition gives the same bits, and what is not above t is the rest.
     """
     order, start = groups
+    total = 0.0
     for c in range(above.shape[0]):
         i, end, up = start[c], start[c + 1], above[c]
         while i + 4 <= end:
@@ -208,14 +209,15 @@ def add_whole_counts(X, w, groups, t, above, total):
                 up[j] += ((wa if a[j] > t else 0.0) + (wb if b[j] > t else 0.0)) + (
                     (we if e[j] > t else 0.0) + (wf if f[j] > t else 0.0)
                 )
-                total[j] += (a[j] + b[j]) + (e[j] + f[j])
+                total += (a[j] + b[j]) + (e[j] + f[j])
             i += 4
         while i < end:
             a, wa = X[order[i]], w[order[i]]
             for j in range(X.shape[1]):
                 up[j] += wa if a[j] > t else 0.0
-                total[j] += a[j]
+                total += a[j]
             i += 1
+    return total
 
 
 @compiled_with(fastmath=ANY_ORDER)
