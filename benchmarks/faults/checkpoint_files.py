@@ -60,7 +60,7 @@ def _interrupted(fit: Callable[[Path], Any], path: Path) -> InterruptedFit:
             nonlocal written
             write(*arguments)
             written += 1
-            if written == 3:
+            if written == 2:  # the shortest of these fits makes three passes
                 raise FitStopped
 
         return stop
