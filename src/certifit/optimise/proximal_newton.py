@@ -40,9 +40,10 @@ class ProximalTuning:
 
     @classmethod
     def of_columns(cls, columns: int, many: int = 2000) -> ProximalTuning:
-        """Of many columns working sets are large: signs are dear to search for, and first steps
+        """Of many columns working sets are large: signs are dear to search for, and sweeps are long, so that steps
         need few digits; of the columns whose gradients are nearly as large as the penalty few are used in the end."""
-        return cls(creeping=500, coarsest_gap=1.0, candidate_share=0.98) if columns > many else cls()
+        few_digits = cls(inner_share=1e-2, creeping=500, coarsest_gap=1.0, candidate_share=0.98)
+        return few_digits if columns > many else cls()
 
 
 @dataclass(frozen=True)
