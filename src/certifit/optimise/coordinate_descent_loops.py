@@ -86,43 +86,36 @@ class RootColumns(NamedTuple):
 
 
 @called_from_python
-def shrink_columns(columns, q, lam, x, v, tol, max_sweeps):
-    """Minimise q·d + ½ |d|²_S + Σ lam_j |x_j| over x = start + d, in place, as `shrink_quadratic` does.
+def sweep_columns(columns, terms, x, v, moved, full):
+    """Take each coordinate in turn to the minimum of q·d + ½ |d|²_S + Σ lam_j |x_j| over x = start + d, in place.
 
-    S = YᵀY - totals totalsᵀ / weight + diag(ridge) with sparse columns Y (n, m); v (n,) is 0 and becomes Y d. Returns
-    the number of sweeps.
+    S = YᵀY - totals totalsᵀ / weight + diag(ridge) with sparse columns Y (n, m); terms are q, lam and start (m,).
+    v (n,) is Y d and `moved` Σ totals d: both follow. Unless `full`, coordinates that are 0 stay so. Returns the
+    largest move, in units of the objective, and `moved`.
     """
-    start, moved = x.copy(), 0.0  # Σ totals d
-    full = True
-    for sweep in range(max_sweeps):
-        largest = 0.0
-        for j in range(x.shape[0]):
-            a, old = columns.curvatures[j], x[j]
-            if a <= 0.0 or (not full and old == 0.0):
-                continue
-            r = q[j] - columns.totals[j] * (moved / columns.weight) + columns.ridge[j] * (old - start[j])
+    q, lam, start = terms
+    largest = 0.0
+    for j in range(x.shape[0]):
+        a, old = columns.curvatures[j], x[j]
+        if a <= 0.0 or (not full and old == 0.0):
+            continue
+        r = q[j] - columns.totals[j] * (moved / columns.weight) + columns.ridge[j] * (old - start[j])
+        for k in range(columns.indptr[j], columns.indptr[j + 1]):
+            r += columns.data[k] * v[columns.indices[k]]
+        z = a * old - r
+        new = 0.0
+        if z > lam[j]:
+            new = (z - lam[j]) / a
+        elif z < -lam[j]:
+            new = (z + lam[j]) / a
+        move = new - old
+        if move != 0.0:
+            x[j] = new
+            moved += move * columns.totals[j]
             for k in range(columns.indptr[j], columns.indptr[j + 1]):
-                r += columns.data[k] * v[columns.indices[k]]
-            z = a * old - r
-            new = 0.0
-            if z > lam[j]:
-                new = (z - lam[j]) / a
-            elif z < -lam[j]:
-                new = (z + lam[j]) / a
-            move = new - old
-            if move != 0.0:
-                x[j] = new
-                moved += move * columns.totals[j]
-                for k in range(columns.indptr[j], columns.indptr[j + 1]):
-                    v[columns.indices[k]] += move * columns.data[k]
-                largest = max(largest, a * move * move)
-        if largest <= tol:
-            if full:
-                return sweep + 1
-            full = True
-        else:
-            full = False
-    return max_sweeps
+                v[columns.indices[k]] += move * columns.data[k]
+            largest = max(largest, a * move * move)
+    return largest, moved
 
 
 @called_from_python

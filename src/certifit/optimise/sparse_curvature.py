@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from certifit.optimise.coordinate_descent_loops import RootColumns, shrink_columns
+from certifit.optimise.coordinate_descent_loops import RootColumns, sweep_columns
 from certifit.rows import Array
 
 
@@ -49,11 +49,65 @@ class SparseCurvature:
     def minimise(self, g: Array, lam: Array, x: Array, goal: float, sweeps: int) -> Array:
         """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,), or (m + 1,) with an intercept."""
         columns, out = self.columns, x.copy()
-        m, n = len(columns.totals), sum(len(h) for _, h in self.parts)
+        m = len(columns.totals)
         slope = g[m] / columns.weight if self.intercept else 0.0
-        z = x[:m].copy()
-        shrink_columns(columns, g[:m] - slope * columns.totals, lam[:m], z, np.zeros(n), goal, sweeps)
+        z = _Sweeps(columns, (g[:m] - slope * columns.totals, lam[:m], x[:m].copy())).run(self._rows, goal, sweeps)
         out[:m] = z
         if self.intercept:
             out[m] -= slope + float(columns.totals @ (z - x[:m])) / columns.weight
         return out
+
+    @property
+    def _rows(self) -> int:
+        return sum(len(h) for _, h in self.parts)
+
+
+@dataclass(frozen=True)
+class _Sweeps:
+    """Sweeps of coordinate descent, and jumps to where they are heading.
+
+    Sweeps over the coordinates that are not 0 move by ever smaller steps in nearly the same directions. The
+    combination of the last points whose moves nearly cancel is far ahead of them (Anderson extrapolation); it is
+    taken where the objective is smaller there. Reference: Bertrand & Massias, "Anderson acceleration of coordinate
+    descent" (2021).
+    """
+
+    columns: RootColumns
+    terms: tuple[Array, Array, Array]  # q, lam and start (m,), as in `sweep_columns`
+    remembered: int = 6  # sweeps before a jump
+
+    def run(self, n: int, goal: float, sweeps: int) -> Array:
+        """Sweep over all coordinates, over those that are not 0, and so on until none moves by more than `goal`."""
+        x, v, moved, full = self.terms[2].copy(), np.zeros(n), 0.0, True
+        trail: list[tuple[Array, Array]] = []
+        for _ in range(sweeps):
+            largest, moved = sweep_columns(self.columns, self.terms, x, v, moved, full)
+            if largest <= goal and full:
+                break
+            trail = [] if full or largest <= goal else [*trail, (x.copy(), v.copy())]
+            full = largest <= goal
+            if len(trail) == self.remembered:
+                (x, v), trail = self._ahead(trail), []
+                moved = float(self.columns.totals @ (x - self.terms[2]))
+        return x
+
+    def _ahead(self, trail: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """The combination of these points that moves least, or the last of them if that is better."""
+        points, products = (np.array(parts) for parts in zip(*trail, strict=True))
+        moves = np.diff(points, axis=0)
+        G = moves @ moves.T
+        G[np.diag_indices(len(G))] += 1e-12 * np.trace(G)
+        try:
+            share = np.linalg.solve(G, np.ones(len(G)))
+            share /= share.sum()
+        except np.linalg.LinAlgError:
+            return points[-1], products[-1]
+        jump = share @ points[1:], share @ products[1:]
+        last = points[-1], products[-1]
+        return jump if self._objective(*jump) < self._objective(*last) else last
+
+    def _objective(self, x: Array, v: Array) -> float:
+        (q, lam, start), columns = self.terms, self.columns
+        d = x - start
+        square = v @ v - (columns.totals @ d) ** 2 / columns.weight + columns.ridge @ d**2
+        return float(q @ d + 0.5 * square + lam @ np.abs(x))
