@@ -89,6 +89,8 @@ def _try_one(
         return
     if _as_good(whole, model, X, y) and (_said_so(whole, found, name, hurt) or _another_optimum(whole, found, name)):
         return
+    if _within_the_gap(whole, found, model, name, X):
+        return
     after = said(model, X, y)
     # What a certificate leaves open: an answer may move by about the root of the tolerance.
     close = max(1e-5, 10 * whole.certificate_.tol**0.5, 1e-2 if np.asarray(X).dtype == np.float32 else 0.0)
@@ -105,6 +107,8 @@ def _try_one(
     changed = [m for m in before if differ(before[m], after.get(m), close, least.get(m, 0.0))]
     if _ties_alone(whole, before, after):
         changed = [m for m in changed if m not in ("predict", "score")]
+    if _equal_columns_split(before, after, X):
+        changed = [m for m in changed if m != "feature_importances_"]
     if _same_weights(whole, name, hurt):
         changed = [m for m in changed if m != "sample"]
     if changed:
@@ -166,7 +170,7 @@ def _ties_alone(whole: Any, before: dict[str, Any], after: dict[str, Any]) -> bo
 
     Those values are compared too: a move that they are allowed may decide between two classes that were as good.
     """
-    values, moved = before.get("decision_function"), after.get("decision_function")
+    values, moved = (_of_each_class(said.get("decision_function")) for said in (before, after))
     old, new = before.get("predict"), after.get("predict")
     if np.ndim(values) != 2 or np.shape(values) != np.shape(moved) or np.shape(old) != np.shape(new):
         return False
@@ -176,6 +180,33 @@ def _ties_alone(whole: Any, before: dict[str, Any], after: dict[str, Any]) -> bo
     step = 2 * np.abs(moved - values).max() + 1e-12 * np.abs(values).max()
     chosen = np.take_along_axis(values, np.searchsorted(classes, new)[:, None], axis=1)[:, 0]
     return bool((values.max(axis=1) - chosen <= step).all())
+
+
+def _of_each_class(values: Any) -> Any:
+    """Decision values (n, k); two classes have one value, whose sign decides."""
+    return np.column_stack([-values, values]) if np.ndim(values) == 1 else values
+
+
+def _within_the_gap(whole: Any, found: Certificate, model: Any, name: str, X: Any) -> bool:
+    """Whether predictions moved by no more than both gaps together leave open, where nothing says more.
+
+    Half the squares of residuals are strongly convex in the predictions η, whatever the penalty: for the minimiser's
+    η*, ½ |η - η*|² is at most the gap. So two models with gaps g and h are √(2g) + √(2h) apart at most.
+    """
+    squares = type(whole).__name__ in ("Lasso", "ElasticNet", "Ridge", "LinearRegression")
+    if not squares or name not in ("coef_", "intercept_") or found.parameter_error or found.kind != "optimal":
+        return False
+    allowed = sum(np.sqrt(2 * max(c.gap, c.limit - c.tol * abs(c.objective))) for c in (whole.certificate_, found))
+    return bool(np.linalg.norm(model.predict(X) - whole.predict(X)) <= allowed * (1 + 1e-6))
+
+
+def _equal_columns_split(before: dict[str, Any], after: dict[str, Any], X: Any) -> bool:
+    """Whether importances went from one column to others that are equal on the rows: either split is the best."""
+    old, new = before.get("feature_importances_"), after.get("feature_importances_")
+    if np.shape(old) != np.shape(X)[1:] or np.shape(new) != np.shape(old):
+        return False
+    _, which = np.unique(np.asarray(X, float), axis=1, return_inverse=True)
+    return np.allclose(np.bincount(which.ravel(), old), np.bincount(which.ravel(), new), atol=1e-12)
 
 
 def _equal_components(whole: Any, model: Any, name: str, X: Any) -> bool:

@@ -20,7 +20,7 @@ from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim, al
 from certifit.checkers.plain.blocks import float_rows
 from certifit.checkers.plain.dual_points import bound_below
 from certifit.core import Attributes, Certificate, Solution
-from certifit.exceptions import NoSolutionError
+from certifit.exceptions import DataError, NoSolutionError
 from certifit.linear_model.coefficient_error import (
     CoefficientError,
     PassRounding,
@@ -312,6 +312,12 @@ class Likelihood:
             certificate = recession.separated(data.own(found.theta), data.intercept, data.rows)
             if not certificate.proved:  # by less than rounding: a linear program may find a better direction
                 certificate = recession.separable(data.rows, len(data.classes), data.intercept) or certificate
+            if not certificate.proved:
+                raise DataError(
+                    got="classes of which rounding hides whether they are separable",
+                    wanted="columns whose spread is more than the last digits of their numbers",
+                    fix="Subtract each column's mean, or use a penalty.",
+                ) from None
             raise _no_solution(certificate, data.rows) from None
         self.proved, self.problem = free.proved, free.problem
         return best
