@@ -433,7 +433,7 @@ def test_one_row_of_nearly_all_weight_is_proved_and_excuses_nothing(seed):
 
 @pytest.mark.parametrize("counts", [1e3, 1e9, 1e12])
 def test_counts_of_any_size_are_proved(counts):
-    """Half the deviance of Poisson noise is about ½ a row, whatever the counts: nothing cancels in y (exp r - 1 - r)."""
+    """Half the deviance of Poisson noise is about ½ a row, whatever the counts: no digits cancel."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, size=(80, 2)).astype(float)
     y = rng.poisson(counts * np.exp(0.2 * X[:, 0])).astype(float)
