@@ -228,7 +228,9 @@ class _MachineCheck:
         off = abs(self.claimed.best_step(s * (z + self.claimed.e), s, u))
         size = float(np.linalg.norm(self.beta)) * length + float(np.abs(self.beta) @ np.abs(self.m)) + abs(self.b)
         rounding = (SLACK_ROUNDING + EPS * len(self.beta)) * float((np.abs(q) + size).max())
-        return max(0.0, off - rounding) / self.unit
+        # In a tube far wider than the targets' spread nothing but the intercept predicts.
+        y = s * (q + self.claimed.epsilon) if self.claimed.epsilon is not None else np.zeros(1)
+        return max(0.0, off - rounding) / (float(np.abs(y - np.median(y)).mean()) or self.unit)
 
     @cached_property
     def unit(self) -> float:
