@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from benchmarks.hunts.cases import Hunt, HuntCase
 from benchmarks.hunts.random_models import RandomModel, random_model
 from benchmarks.hunts.random_tables import RandomTable, as_source, nasty_table, random_table
-from certifit import CertificateWarning, NoSolutionError, audit
+from certifit import RBF, CertificateWarning, NoSolutionError, audit
 from certifit.core import Certificate
 from certifit.discriminant_analysis.quadratic import SingularClassWarning
 from certifit.exceptions import InseparableWarning
@@ -100,7 +100,8 @@ def _one_fit(case: HuntCase, chosen: RandomModel, model: Any, table: RandomTable
     own = f"{type(model).__name__}: "  # a model of models lets those speak for themselves
     if model.certificate_.holds == any(w.category is CertificateWarning and own in str(w.message) for w in caught):
         case.find("warning and certificate disagree", model, words)
-    _check_audit(case, words, model, data, max(rounding_of(table.X), rounding_of_covariances(model)))
+    rounding = max(rounding_of(table.X), rounding_of_covariances(model), rounding_of_landmarks(model, table.X))
+    _check_audit(case, words, model, data, rounding)
 
 
 def _check_refusal(case: HuntCase, words: str, model: Any, error: Exception) -> None:
@@ -193,6 +194,18 @@ def rounding_of_covariances(model: Any) -> float:
     size = np.sqrt(np.diagonal(C, axis1=-2, axis2=-1))
     least = float(np.linalg.eigvalsh(C / (size[..., :, None] * size[..., None, :])).min())
     return min(1.0, 64 * eps / max(least, eps))
+
+
+def rounding_of_landmarks(model: Any, X: Any) -> float:
+    """How much of a kernel value of Nyström features may be rounding: eps, times γ |x - mean|² (up to `RBF.far`).
+
+    The radial kernel of rows and landmarks is computed by products, |x|² + |z|² - 2 x·z, of which that is the size.
+    """
+    if not hasattr(model, "component_indices_") or model.kernel != "rbf":
+        return 0.0
+    X = np.asarray(X, float)
+    size = float(model.gamma_) * float(((X - X.mean(axis=0)) ** 2).sum(axis=1).max())
+    return float(np.finfo(float).eps) * 4 * (X.shape[1] + 4) * min(size, RBF.far)
 
 
 HONEST_FITS = Hunt(

@@ -6,15 +6,22 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from certifit import (
+    PCA,
+    BayesianGaussianMixture,
     CertificateWarning,
     DataError,
     HardMarginSVC,
     HistGradientBoostingRegressor,
+    IncrementalPCA,
     KernelPCA,
     Lasso,
+    LinearRegression,
+    LinearSVR,
     LogisticRegression,
+    MiniBatchKMeans,
     NuSVR,
     Nystroem,
     SelectFeatures,
@@ -95,3 +102,118 @@ def test_an_l1_penalty_beside_columns_too_far_from_0_is_proved_by_fit_and_audit_
             model.fit(X * scale, y, w)
         assert model.certificate_.holds == audit(model, X * scale, y, w).holds
         assert model.certificate_.holds or scale == 1.0
+
+
+@pytest.mark.parametrize("estimator", [PCA(svd_solver="covariance_eigh"), IncrementalPCA()])
+def test_faint_variances_of_columns_ninety_deviations_from_0(estimator):
+    """A variance of 1e-5 of the largest has few digits where squares about 0 are summed: 1e-12 of the total."""
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    for _ in range(20):
+        X = rng.normal(size=(30, 3)) * [1.0, 1e-2, 3e-6] @ turn
+        X += 90 * X.std(axis=0)
+        model = estimator.fit(X)
+        assert model.certificate_.holds
+        assert audit(model, X).holds
+
+
+def test_variances_of_batches_are_held_to_the_digits_of_their_own_columns():
+    """A column of deviation 1e5 far from 0 excuses nothing of one of deviation 1e-2."""
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1e5, 1e-2, 1e-3] + [1e10, 1.0, 1.0]
+    model = IncrementalPCA().fit(X)
+    assert audit(model, X).holds
+    model.explained_variance_ = model.explained_variance_ + 1.0
+    assert not audit(model, X).holds
+
+
+@pytest.mark.filterwarnings("ignore::certifit.CertificateWarning")
+def test_a_constrained_fit_beside_one_row_of_nearly_all_weight():
+    rng, w = np.random.default_rng(2), np.where(np.arange(20) == 0, 1e12, 1.0)
+    for _ in range(20):
+        X = rng.normal(size=(20, 5)).astype(np.float32)
+        y = rng.normal(size=20) + X[:, 0]
+        model = LinearRegression(positive=True, fit_intercept=False).fit(X, y, sample_weight=w)
+        assert audit(model, X, y, w).holds == model.certificate_.holds
+    assert model.certificate_.holds
+    model.coef_ = model.coef_ * 1.01
+    assert not audit(model, X, y, w).holds
+
+
+def test_logistic_columns_far_from_0_that_no_intercept_centres():
+    """Their Hessian is singular to rounding; in orthonormal coordinates it is not."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(12, 3)) + np.array([1e5, 1e4, 1.0])).astype(np.float32)
+    X[:, 2] = X[:, 0]
+    y = np.arange(12) % 2
+    model = LogisticRegression(C=1e4, fit_intercept=False).fit(X, y)
+    assert model.certificate_.holds
+    found = audit(model, X, y)
+    assert found.holds
+    model.coef_ = -model.coef_
+    assert not audit(model, X, y).holds
+
+
+def test_a_radial_kernel_beside_an_outlier():
+    """About a mean that an outlier has moved, differences of the other rows have lost their digits."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    X[-1] *= 1e8
+    squares = ((X[:, None] - X) ** 2).sum(axis=2)
+    np.testing.assert_allclose(PlainRadial(0.7)(X, X), np.exp(-0.7 * squares), rtol=1e-14, atol=1e-300)
+    model = KernelPCA(1, kernel="rbf", gamma=0.7).fit(X)
+    assert model.certificate_.holds
+    assert audit(model, X).holds
+    y = np.random.default_rng(1).normal(size=12)
+    machine = NuSVR(gamma=0.7, C=20.0).fit(X, y)
+    assert audit(machine, X, y).holds == machine.certificate_.holds
+
+
+def test_a_tube_of_repeated_columns_with_weights_of_eight_decades():
+    """Rows at the kink are fewer than parameters, and the multipliers of others have their limits."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        x = 194 + rng.normal(size=5)
+        X, y, w = np.column_stack([x, x]), 5e-6 * rng.random(5), 10.0 ** rng.uniform(-4, 4, size=5)
+        model = LinearSVR(C=0.0123, tol=1e-5, penalize_intercept=False).fit(X, y, sample_weight=w)
+        assert audit(model, X, y, w).holds == model.certificate_.holds
+
+
+def test_classes_of_which_rounding_hides_whether_they_are_separable_are_refused():
+    x = [14246513932.154015, 14246487812.023016, 14246500171.703682, 14246468683.20155, 14246429999.531698]
+    z = [237299144.60704008, 237299144.60702777, 237299144.6070493, 237299144.60702416, 237299144.60702676]
+    with pytest.raises(DataError, match="rounding hides whether they are separable"):
+        LogisticRegression(penalty=None, tol=6e-4).fit(sparse.csr_array(np.transpose([x, z])), [0, 1, 0, 1, 1])
+
+
+# ------------------------------------------------------------------------------- digits on which answers depend
+def test_precisions_of_nearly_flat_clusters_are_watched():
+    """A covariance rounded to float32 moves a precision of 1e6 by a tenth."""
+    X = np.random.default_rng(0).integers(-3, 4, size=(5, 6)).astype(float)
+    model = BayesianGaussianMixture(covariance_type="tied", random_state=0).fit(X)
+    assert audit(model, X).holds
+    model.covariances_ = model.covariances_.astype(np.float32).astype(float)
+    assert not audit(model, X).holds
+
+
+def test_landmarks_are_the_rows_themselves():
+    X = np.random.default_rng(0).normal(size=(9, 2)) + np.array([5e7, 1.0])
+    model = Nystroem(n_components=2, random_state=0).fit(X)
+    assert audit(model, X).holds
+    model.components_ = np.nextafter(model.components_, np.inf)
+    assert not audit(model, X).holds
+
+
+def test_centres_of_single_precision_compare_rows_in_double():
+    X = np.random.default_rng(0).normal(size=(60, 2)) + 3e4
+    model = MiniBatchKMeans(3, random_state=0).fit(X)
+    before = model.predict(X)
+    model.cluster_centers_ = model.cluster_centers_.astype(np.float32)
+    assert (model.predict(X) != before).sum() < 3
+
+
+def test_the_bound_of_a_hard_margin_is_that_of_the_ridge_that_is_set():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    model = HardMarginSVC(kernel="rbf", gamma=1.0, ridge=0.00234).fit(X, y)
+    best = model.certificate_.objective
+    model.ridge_ = model.ridge_.astype(np.float32)
+    assert audit(model, X, y).bound <= best

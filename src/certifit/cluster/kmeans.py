@@ -261,7 +261,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     def predict(self, X: Any) -> Array:
         """Return the number of each row's nearest centre (n,)."""
-        return nearest(self._rows(X), self.cluster_centers_, self._tuning)
+        return nearest(self._rows(X), self._centres, self._tuning)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit and return the label of each row."""
@@ -271,17 +271,22 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         """Return distances to the centres (n, n_clusters)."""
         rows = self._rows(X)
         compiled = is_large(rows, len(self.cluster_centers_), self._tuning)
-        return rows.map(partial(_distances, self.cluster_centers_, compiled))
+        return rows.map(partial(_distances, self._centres, compiled))
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """Return Σ w |x - c|² to the nearest centres."""
         rows = self._rows(X, sample_weight=sample_weight)
-        total = cluster_sums(rows, self.cluster_centers_, self._tuning).squares.sum()
+        total = cluster_sums(rows, self._centres, self._tuning).squares.sum()
         return Objective(float(total), float(total), 0.0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the objective on these rows."""
         return -self.objective(X, y, sample_weight).total
+
+    @property
+    def _centres(self) -> Array:
+        """The centres as the audit reads them: of a lower precision they would compare rows in it, far from 0 too."""
+        return np.asarray(self.cluster_centers_, dtype=np.float64)
 
     @property
     def _n_features_out(self) -> int:

@@ -131,7 +131,7 @@ class MiniBatchKMeans(KMeans):
         with self._all_or_nothing(first):
             self._check_settings()
             rows = self._rows_to_fit(X, None, sample_weight, reset=first)
-            C, counts = self._first_centres(rows) if first else (self.cluster_centers_, self.counts_)
+            C, counts = self._first_centres(rows) if first else (self._centres, self.counts_)
             found = cluster_sums(rows, C, self._tuning)
             counts = counts + found.weight
             # Sums are about the centres: of all rows that a centre has had, these pull by their share.

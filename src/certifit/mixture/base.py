@@ -121,7 +121,8 @@ class MixtureModel(DensityMixin, Estimator):
 
     def _least_gain(self, found: Solution[EMPoint]) -> float:
         """What parting equal components has to gain, nats a row; as the audit has it."""
-        return least_gain(min(self.tol, 1e-2), found.objective)
+        rounding = found.params.mixture.components.stored_rounding()
+        return least_gain(min(self.tol, 1e-2), found.objective, rounding)
 
     def _fit_report(
         self,

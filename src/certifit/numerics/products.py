@@ -23,12 +23,13 @@ def far(dtype: Any) -> float:
     return 100.0 if dtype == np.float64 else 3.0
 
 
-def choose_shift(X: Matrix, w: Array) -> Array | None:
+def choose_shift(X: Matrix, w: Array, most: float | None = None) -> Array | None:
     """Return a centre c (d,) to subtract before squaring, or None where that is not needed.
 
-    c is 0 in columns whose mean is within `far` standard deviations of zero, so that most tables need no copy. CSR
-    rows are never shifted.
+    c is 0 in columns whose mean is within `most` standard deviations of zero, by default those of `far`, so that most
+    tables need no copy. CSR rows are never shifted.
     """
+    most = far(X.dtype) if most is None else most
     if sparse.issparse(X) or not w.any():
         return None
     used = np.flatnonzero(w)
@@ -46,7 +47,7 @@ def choose_shift(X: Matrix, w: Array) -> Array | None:
         Z *= Z
         spread = np.sqrt(np.maximum(w @ Z / w.sum() - (mean / unit) ** 2, 0.0)) * unit
     mean += first
-    shift = np.where(np.abs(mean) > far(X.dtype) * spread, mean, 0.0)
+    shift = np.where(np.abs(mean) > most * spread, mean, 0.0)
     return round_shift(shift, X.dtype) if shift.any() else None
 
 

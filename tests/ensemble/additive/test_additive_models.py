@@ -429,3 +429,19 @@ def test_one_row_of_nearly_all_weight_is_proved_and_excuses_nothing(seed):
     hurt = copy.deepcopy(model)
     hurt.intercept_ += 0.1
     assert not audit(hurt, X, y, w).holds
+
+
+@pytest.mark.parametrize("counts", [1e3, 1e9, 1e12])
+def test_counts_of_any_size_are_proved(counts):
+    """Half the deviance of Poisson noise is about ½ a row, whatever the counts: no digits cancel."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(80, 2)).astype(float)
+    y = rng.poisson(counts * np.exp(0.2 * X[:, 0])).astype(float)
+    model = AdditiveRegressor(loss="poisson", alpha=1e-3 * counts**0.5).fit(X, y)
+    found = audit(model, X, y)
+    assert model.certificate_.holds
+    assert found.holds
+    assert found.limit < 1.1e-6 * found.objective
+    hurt = copy.deepcopy(model)
+    hurt.intercept_ += 1e-2 * counts**-0.5
+    assert not audit(hurt, X, y).holds

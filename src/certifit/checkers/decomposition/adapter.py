@@ -138,9 +138,8 @@ def check_counts(model: Any, k: int, rows: Rows) -> list[Check]:
 
 def _allow_for_merging(measured: pca.PCAMeasured) -> pca.PCAMeasured:
     """Allow for the rounding of means far from zero, of which every batch has its own."""
-    s = measured.variance
-    rounding = 8 * np.finfo(float).eps * float(np.abs(measured.mean) @ s.deviations)
-    return measured._replace(variance=replace(s, mean_rounding=rounding))
+    merged = 8 * np.finfo(float).eps * np.abs(measured.mean)
+    return measured._replace(variance=replace(measured.variance, merged=merged))
 
 
 def _check_running_sums(model: Any, measured: pca.PCAMeasured, tol: float, rows: Rows) -> list[Check]:

@@ -65,6 +65,7 @@ class CapturedVariance:
     failure: float = 0.0  # probability with which `rest` may be too small
     rest_seen: float = 0.0  # a lower bound on λmax(E), where `rest` is not proved
     mean_rounding: float = 0.0  # how far variances are off because the mean is rounded
+    merged: Array | None = None  # (d,) how far the means of batches may be off, where rows came in batches
     S: Array | None = None  # (d, d) the covariance, where it was formed
 
     @property
@@ -77,6 +78,20 @@ class CapturedVariance:
         eps, data_eps = np.finfo(np.float64).eps, float(np.finfo(dtype).eps)
         share = 8 * (len(self.deviations) + 16) * eps + (32 * data_eps if data_eps > eps else 0.0)
         return float(share) * self.total + self.mean_rounding
+
+    def rounding_along(self, B: Array, dtype: Any) -> Array:
+        """The same for the variance along each axis of B (k, d), with what means of batches far from zero cost it."""
+        merged = np.zeros(B.shape[1]) if self.merged is None else self.merged
+        return np.asarray(self.rounding(dtype) + (np.abs(B) @ merged) * (np.abs(B) @ self.deviations))
+
+    def rounding_outside(self, B: Array, dtype: Any) -> float:
+        """The same for all variance outside the span of B."""
+        if self.merged is None:
+            return self.rounding(dtype)
+        outside = np.abs(np.eye(B.shape[1]) - B.T @ B)
+        # Entries that are nothing but rounding themselves cost nothing.
+        outside[outside < 64 * np.finfo(float).eps * B.shape[1]] = 0.0
+        return self.rounding(dtype) + float(self.merged @ outside @ self.deviations)
 
 
 def digits_of_own_fit(

@@ -133,15 +133,16 @@ def certify_measured(
     far = variance_of_rounding(measured.mean)
     s = replace(measured.variance, mean_rounding=measured.variance.mean_rounding + far)
     measured, B = measured._replace(variance=s), claim.components
-    rounding = s.rounding(dtype) + _faint(s, tol)
+    rounding = s.rounding_outside(B, dtype) + _faint(s, tol)
     off = np.asarray(claim.mean, np.float64) - measured.mean
     # Another centre than the mean adds its distance to the plane to the error of every row.
     shifted = float(((off - B.T @ (B @ off)) ** 2).sum())
     objective = (s.discarded if measured.error is None else measured.error) + shifted
-    limit, scale = tol * objective + rounding + s.rounding(np.float64), s.total + 4 * s.mean_rounding
+    limit = tol * objective + rounding + s.rounding(np.float64)
+    scale = s.total + 4 * (s.mean_rounding + rounding - s.rounding(dtype))
     moved = Check("error that the distance of the mean adds", shifted, _shift_limit(s, tol, dtype))
     bound = max(0.0, s.discarded - _most_to_gain(s, len(B)) - s.rounding(np.float64))
-    checks = [*_check_axes(claim, measured, tol, dtype), moved, *_check_repeated(claim, measured, tol, rounding)]
+    checks = [*_check_axes(claim, measured, tol, dtype), moved, *_check_repeated(claim, measured, tol, dtype)]
     claimed = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
     if not s.failure:
         return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), scale=scale)
@@ -160,7 +161,7 @@ def certify_measured(
 def _check_axes(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) -> list[Check]:
     """Check basis, mean and variances, each variance relative to itself."""
     B, s, m, unbiased = claim.components, measured.variance, measured.mean, measured.unbiased
-    data_eps, rounding = float(np.finfo(dtype).eps), s.rounding(dtype) + _faint(s, tol)
+    data_eps, rounding = float(np.finfo(dtype).eps), s.rounding_along(B, dtype) + _faint(s, tol)
     skew = float(np.abs(B @ B.T - np.eye(len(B))).max(initial=0.0))
     mean_limit = (tol + 128 * EPS) * s.deviations + 16 * EPS * np.abs(m) + np.finfo(float).tiny
     # A mean summed row after row in the digits of the rows is allowed as far as its square stays below the tolerance
@@ -180,15 +181,16 @@ def _check_axes(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) 
     ]
     if measured.error is not None:
         captured = float(s.captured.sum())
-        mismatch = abs(measured.error - (s.total - captured))
-        checks.append(Check("error minus discarded variance", mismatch, len(B) * skew * captured + rounding))
+        mismatch, outside = abs(measured.error - (s.total - captured)), s.rounding_outside(B, dtype) + _faint(s, tol)
+        checks.append(Check("error minus discarded variance", mismatch, len(B) * skew * captured + outside))
     return checks
 
 
-def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, rounding: float) -> list[Check]:
+def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, dtype: Any) -> list[Check]:
     """Check the attributes that repeat the variances in other units, where they are given."""
     s, n, k, checks = measured.variance, measured.weight, len(claim.components), []
-    allowed = tol * np.abs(s.captured) + rounding
+    along, outside = s.rounding_along(claim.components, dtype), s.rounding_outside(claim.components, dtype)
+    allowed = tol * np.abs(s.captured) + along + _faint(s, tol)
     if claim.explained_variance_ratio is not None:
         # Where nothing varies, other libraries write the share 0 / 0.
         share = np.asarray(claim.explained_variance_ratio, np.float64)
@@ -203,7 +205,8 @@ def _check_repeated(claim: PCAClaim, measured: PCAMeasured, tol: float, rounding
         each = measured.unbiased / max(1, measured.directions - k) * (k < measured.directions)
         off = np.atleast_1d(float(claim.noise_variance) - each * max(0.0, rest))
         # It is a difference of two numbers that are rounded beside the total: that total, and the sum of k variances.
-        limit = np.atleast_1d(each * (tol * abs(rest) + (k + 2) * rounding))
+        rounding = (k + 1) * s.rounding(dtype) + outside + (k + 2) * _faint(s, tol)
+        limit = np.atleast_1d(each * (tol * abs(rest) + rounding))
         checks.append(worst("noise variance off by", off, limit))
     return checks
 

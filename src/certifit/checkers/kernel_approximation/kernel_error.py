@@ -135,10 +135,6 @@ def certify_nystroem(
     L, N, _ = claim
     with_own = partial(_features_and_own, kernel, L, N, tuning.own_rows)
     found = MappedRows(rows, with_own, len(N) + 1).sum(feature_errors)
-    checks = (
-        Check("landmarks differ from their rows, relative", _landmark_difference(claim, rows), tuning.same),
-        *checks,
-    )
     return nystroem_certificate(found, kernel(L, L), N, tol, checks, status)
 
 
@@ -153,6 +149,11 @@ def _features_and_own(kernel: PlainKernelFunction, L: Array, N: Array, own_rows:
     parts = [X[i : i + own_rows] for i in range(0, len(X), own_rows)]
     own = np.concatenate([np.diag(kernel(part, part)) for part in parts])
     return np.column_stack([kernel(X, L) @ N.T, own])
+
+
+def landmark_check(claim: NystroemClaim, rows: Rows, close: float) -> Check:
+    """Check that landmarks are rows, up to `close` in units of their columns' spreads."""
+    return Check("landmarks differ from their rows, relative", _landmark_difference(claim, rows), close)
 
 
 def _landmark_difference(claim: NystroemClaim, rows: Rows) -> float:

@@ -266,9 +266,10 @@ def _newton(
             s = rows.sum(partial(quadratic, at, coordinates, True))
             g, off = _orthogonal_gradient(long, s, R, rows.n_rows)
             found = conditioned_inverse(s.H)
-    if found is None and penalty.lam2 > 0 and penalty.lam1 == 0 and not at.claim.positive:
-        # The columns and their penalty together: nearly collinear columns that a weak penalty alone tells apart.
-        coordinates, H, (g, off), slack = _orthogonal_ridge(at, penalty.lam2, coordinates, rows)
+    if found is None and penalised:
+        # The columns and their ridge together: nearly collinear columns that a weak penalty alone tells apart, or
+        # rows of which one outweighs the others.
+        coordinates, H, (g, off), slack = _orthogonal_penalised(at, penalty, coordinates, rows)
         found, s = conditioned_inverse(H), replace(s, slack=slack)
     if found is None:
         return NewtonFindings(coordinates, checks=checks)
@@ -277,26 +278,47 @@ def _newton(
     )
 
 
-def _orthogonal_ridge(
-    at: GlmPoint, lam2: float, coordinates: ScaledCoordinates, rows: Rows
+def _orthogonal_penalised(
+    at: GlmPoint, penalty: DualPenalty, coordinates: ScaledCoordinates, rows: Rows
 ) -> tuple[ScaledCoordinates, Array, tuple[Array, Array], float]:
-    """Coordinates in which rows and ridge penalty are orthonormal; Hessian, gradient and its rounding, and slack."""
-    d, m = len(at.beta), len(at.beta) + coordinates.intercept
+    """Coordinates in which rows and ridge penalty are orthonormal; Hessian, gradient and its rounding, and slack.
+
+    The smallest subgradient is taken in the given coordinates, where the penalty and the constraint act on single
+    columns, and then turned: p·H⁻¹p is the same in any coordinates.
+    """
+    d, m, lam2 = len(at.beta), len(at.beta) + coordinates.intercept, penalty.lam2
     ridge, nothing = np.zeros((d, m)), (coordinates, np.full((m, m), np.nan), (np.zeros(m), np.zeros(m)), 0.0)
     with np.errstate(over="ignore"):
         ridge[np.arange(d), np.arange(d)] = np.sqrt(lam2) / coordinates.scale
     if not (ridge < 1e100).all():  # columns next to denormal numbers: squares would overflow
         return nothing
-    R = qr(np.vstack([rows.sum(partial(triangle_of, coordinates)).R, ridge]), mode="r")[0][:m]
-    if not (np.abs(np.diag(R)) > 0).all():
+    stacked = np.vstack([rows.sum(partial(triangle_of, coordinates)).R, ridge])
+    if not np.isfinite(stacked).all():
+        return nothing
+    R = qr(stacked, mode="r")[0][:m]
+    if len(R) < m or not (np.abs(np.diag(R)) > 0).all():
         return nothing
     long = rows.sum(partial(long_gradient, at, coordinates))
-    pull = np.append(lam2 * at.beta.astype(np.longdouble) / coordinates.scale, np.zeros(m - d))
+    gradient = LongGradient(*_smallest_subgradient(at, penalty, coordinates.scale, long.g, long.size))
     coordinates = coordinates._replace(triangle=R)
     s = rows.sum(partial(quadratic, at, coordinates, True))
     turned = solve_triangular(R, ridge.T, trans="T")
-    gradient = _orthogonal_gradient(LongGradient(long.g + pull, long.size + np.abs(pull)), s, R, rows.n_rows)
-    return coordinates, s.H + turned @ turned.T, gradient, s.slack
+    return coordinates, s.H + turned @ turned.T, _orthogonal_gradient(gradient, s, R, rows.n_rows), s.slack
+
+
+def _smallest_subgradient(
+    at: GlmPoint, penalty: DualPenalty, scale: Array, g: Array, size: Array
+) -> tuple[Array, Array]:
+    """The gradient g (m,) of the data with the penalty's part that makes it least, and the sizes of its terms."""
+    (lam1, lam2, _), beta, d, g, size = penalty, at.beta, len(at.beta), g.copy(), size.copy()
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        smooth, box = g[:d] + lam2 * beta.astype(g.dtype) / scale, lam1 / scale.astype(g.dtype)
+        at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - box, 0.0)
+        if at.claim.positive:
+            at_zero = np.minimum(smooth + box, 0.0)
+        g[:d] = np.where(beta == 0, at_zero, smooth + box * np.sign(beta))
+        size[:d] += np.abs(lam2 * beta / scale) + box
+    return g, size
 
 
 def _orthogonal_gradient(long: LongGradient, s: GlmQuadratic, R: Array, n_rows: int) -> tuple[Array, Array]:
@@ -318,16 +340,10 @@ def _with_penalty(
     share = summation_error(n_rows)
     if at.claim.alpha == 0 and not at.claim.positive:
         return s.H, s.g, share * s.g_size.bound(coordinates)
-    (lam1, lam2, _), beta, scale = penalty, at.beta, coordinates.scale
-    d, H, g, size = len(beta), s.H.copy(), s.g.copy(), s.g_size.bound(coordinates).copy()
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        H[np.arange(d), np.arange(d)] += lam2 / scale / scale
-        smooth, box = g[:d] + lam2 * beta / scale, lam1 / scale
-        at_zero = np.sign(smooth) * np.maximum(np.abs(smooth) - box, 0.0)
-        if at.claim.positive:
-            at_zero = np.minimum(smooth + box, 0.0)
-        g[:d] = np.where(beta == 0, at_zero, smooth + box * np.sign(beta))
-        size[:d] += np.abs(lam2 * beta / scale) + box
+    d, H = len(at.beta), s.H.copy()
+    with np.errstate(over="ignore", divide="ignore"):
+        H[np.arange(d), np.arange(d)] += penalty.lam2 / coordinates.scale / coordinates.scale
+    g, size = _smallest_subgradient(at, penalty, coordinates.scale, s.g, s.g_size.bound(coordinates))
     return H, g, share * size
 
 

@@ -186,7 +186,8 @@ def certify(
     # Never more than a hundredth of a nat, as in `stationary_certificate`.
     rounding = min(1e-11 + 64 * EPS * size / W, 0.01)
     matched = Check("members off the mean statistics of their rows by, nats a row,", missed / W, tol + rounding)
-    limit = least_gain(tol, result.loglik - result.penalty)
+    stored = _stored_rounding(columns, imagined)
+    limit = least_gain(tol, result.loglik - result.penalty, stored)
 
     def measured(
         point: FamilyMixturePoint, slices: ComponentSlices | None = None
@@ -202,11 +203,9 @@ def certify(
         matched,
         saddle_check(parted, limit),
         *more,
-        *(() if reported is None else reported_checks(reported, result, W)),
+        *(() if reported is None else reported_checks(reported, result, W, stored)),
     )
-    return stationary_certificate(
-        result, weights, 0.0 if counts else np.nan, tol, more, None, _stored_rounding(columns, imagined)
-    )
+    return stationary_certificate(result, weights, 0.0 if counts else np.nan, tol, more, None, stored)
 
 
 def _stored_rounding(columns: Sequence[FamilyColumn], imagined: Sequence[Array]) -> float:

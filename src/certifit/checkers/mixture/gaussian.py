@@ -257,7 +257,8 @@ def _saddle_check(
 
     Steps without a penalty add to variances, and may lower the likelihood.
     """
-    nothing = saddle_check(PartedMixture(None, 0.0, None), least_gain(tol, 0.0))
+    rounding = stored_rounding(at.C)
+    nothing = saddle_check(PartedMixture(None, 0.0, None), least_gain(tol, 0.0, rounding))
     if len(at.weights) == 1:
         return nothing
     X, w = saddle_sample(rows)
@@ -271,7 +272,7 @@ def _saddle_check(
         return e.loglik / e.weight - (penalty(point) if penalty else 0.0), step(point, e)
 
     fitted = measured(at)[0]
-    limit = least_gain(tol, fitted)
+    limit = least_gain(tol, fitted, rounding)
     climbs = penalty is not None
     return saddle_check(best_parting(groups, fitted, lambda s: measured(at, s)[1], measured, limit, climbs), limit)
 

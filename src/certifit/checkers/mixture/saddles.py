@@ -57,12 +57,13 @@ class ComponentSlices(NamedTuple):
         return " and ".join([", ".join(map(str, self.members[:-1])), str(self.members[-1])])
 
 
-def least_gain(tol: float, objective: float, tuning: SaddleTuning = SaddleTuning()) -> float:
+def least_gain(tol: float, objective: float, rounding: float, tuning: SaddleTuning = SaddleTuning()) -> float:
     """Return what parting has to gain, nats a row: more than as many EM steps of at most `tol` could without it.
 
-    It is the difference of two objectives of about this size, which are known to 11 digits.
+    It is the difference of two objectives of about this size, which are known to 11 digits and up to `rounding`, what
+    the last digits of the parameters may change.
     """
-    return (tuning.steps + 1) * tol + 1e-10 + min(1e-11 * abs(objective), 0.01)
+    return (tuning.steps + 1) * tol + 1e-10 + min(1e-11 * abs(objective) + rounding, 0.01)
 
 
 def saddle_sample(rows: Rows, tuning: SaddleTuning = SaddleTuning()) -> tuple[Array, Array]:

@@ -123,7 +123,7 @@ class PlainRadial(PlainKernel):
         powers = _products(A, B)
         powers *= -2.0 * self.gamma
         powers += sizes
-        self._compute_again(powers, sizes, A, B)
+        self._compute_again(powers, sizes, *given)
         np.maximum(powers, 0.0, out=powers)
         np.negative(powers, out=powers)
         return np.exp(powers, out=powers)
@@ -131,7 +131,8 @@ class PlainRadial(PlainKernel):
     def _compute_again(self, powers: Array, sizes: Array, A: Any, B: Any) -> None:
         """Replace, in place, those of the powers γ |x - z|² whose rounding the exponential would show.
 
-        A power is off by up to (d + 4) eps times its entry of `sizes`, and exp(-power) by that times itself.
+        A power is off by up to (d + 4) eps times its entry of `sizes`, and exp(-power) by that times itself. A and B
+        are the rows as given: about a mean that an outlier has moved, rows next to each other have lost digits.
         """
         largest = float(sizes.max(initial=0.0))
         if largest <= self.most_roundings:

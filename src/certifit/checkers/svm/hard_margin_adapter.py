@@ -79,10 +79,10 @@ def audit_hard_margin(
 
 
 def _ridges(model: Any, pairs: int) -> Array:
-    """The ridge of each machine (pairs,); model files of older versions have one for all."""
-    setting(model, "ridge", Setting(float, least=0, below=np.inf, choices=("auto",)))
-    if not hasattr(model, "ridge_"):
-        return np.full(pairs, float(model.ridge))
+    """The ridge of each machine (pairs,): the number that is set, or with 'auto' what the fit states."""
+    asked = setting(model, "ridge", Setting(float, least=0, below=np.inf, choices=("auto",)))
+    if not isinstance(asked, str):
+        return np.full(pairs, float(asked))
     ridge = exact_shape(model, "ridge_", (pairs,))
     if not (np.isfinite(ridge) & (ridge >= 0)).all():
         raise DataError(got=f"ridge_ = {ridge}", wanted="finite numbers, at least 0")
@@ -94,7 +94,9 @@ def _ridge_checks(
 ) -> list[Check]:
     """Whether ridges are what they are set to be: with 'auto' none, or the share of the rows' mean square."""
     if not isinstance(model.ridge, str):
-        return [same("ridges differ from the one set", ridge, np.full(len(ridge), float(model.ridge)))]
+        # Model files of older versions do not have ridge_.
+        stated = exact_shape(model, "ridge_", ridge.shape) if hasattr(model, "ridge_") else ridge
+        return [same("ridges differ from the one set", stated, ridge)]
     wanted = ridge.copy()
     for i in np.flatnonzero(ridge):
         wanted[i] = _small_ridge(data, machines[i].rows, kernel)

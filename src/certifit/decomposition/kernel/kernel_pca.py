@@ -243,9 +243,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if isinstance(self.kernel, str) and self.kernel == "linear" and not sparse.issparse(X):
             return CentredLinear(np.asarray(X.mean(axis=0, dtype=np.float64)))
         kernel = self._kernel(gamma)
-        if isinstance(kernel, RBF) and sparse.issparse(X) and kernel.gamma * squared_lengths(X).max(initial=0.0) > 8:
-            return DenseRBF(kernel.gamma)
-        return kernel
+        near = (
+            sparse.issparse(X) and isinstance(kernel, RBF) and kernel.gamma * squared_lengths(X).max(initial=0.0) <= 8
+        )
+        return DenseRBF(kernel.gamma) if isinstance(kernel, RBF) and not near else kernel
 
     def _kernel(self, gamma: float) -> Kernel:
         if isinstance(self.kernel, Kernel):

@@ -105,8 +105,16 @@ def row_losses(loss: str, y: Array, score: Array) -> Array:
         return (score - y) ** 2 / 2
     if loss == "log_loss":
         return np.logaddexp(0.0, np.where(y < 0.5, score, -score))
-    with np.errstate(over="ignore"):  # an infinite loss is never accepted
-        return np.exp(score) - y * score + xlogy(y, y) - y
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite loss is never accepted
+        above, known = _above_target(y, score), y > 0
+        # y (exp r - 1 - r), which loses no digits where large counts are met nearly; its series where r is small.
+        near = above**2 / 2 + above**3 / 6 + above**4 / 24
+        return np.where(known, y * np.where(np.abs(above) < 1e-4, near, np.expm1(above) - above), np.exp(score))
+
+
+def _above_target(y: Array, score: Array) -> Array:
+    """By how much scores are above the logarithms of counts (n,); where these are 0, the scores."""
+    return score - np.log(np.where(y > 0, y, 1.0))
 
 
 def slopes(loss: str, y: Array, score: Array) -> Array:
@@ -117,7 +125,7 @@ def slopes(loss: str, y: Array, score: Array) -> Array:
         # The probability of the other class, whose digits 1 - p would lose.
         return np.where(y < 0.5, expit(score), -expit(-score))
     with np.errstate(over="ignore"):
-        return np.exp(score) - y
+        return np.where(y > 0, y * np.expm1(_above_target(y, score)), np.exp(score))
 
 
 def dual_gain(loss: str, y: Array, u: Array) -> Array:
@@ -127,8 +135,13 @@ def dual_gain(loss: str, y: Array, u: Array) -> Array:
     if loss == "log_loss":
         other = np.minimum(np.abs(u), 1.0)
         return -xlogy(other, other) - xlog1py(1 - other, -other)
-    mean = u + y
-    return -xlogy(mean, mean) + mean + xlogy(y, y) - y
+    # The same with the conjugate: -y ((1 + t) log(1 + t) - t) - u log y with t = u / y.
+    known, count = y > 0, np.where(y > 0, y, 1.0)
+    t = u / count
+    near = t**2 / 2 - t**3 / 6 + t**4 / 12
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = np.where(t > -1, (1 + t) * np.log1p(t), 0.0) - t
+    return np.where(known, -y * np.where(np.abs(t) < 1e-4, near, whole) - u * np.log(count), u - xlogy(u, u))
 
 
 def measure(problem: AdditiveProblem, point: AdditivePoint) -> AdditiveMeasures:

@@ -23,8 +23,8 @@ from certifit.rows import Array, Block, Rows
 def covariance(rows: Rows, theta: Array, shift: Array | None, intercept: bool, kind: str) -> tuple[Array | None, int]:
     """The covariance (k d1, k d1) of (intercept, coefficients), class after class, and the number of free parameters.
 
-    θ (k, d1) is in coordinates shifted by `shift`. None where columns are collinear; where they are nearly so they
-    are made orthogonal first, since the inverse of their information would lose its digits.
+    θ (k, d1) is in coordinates shifted by `shift`. None where columns are collinear or it overflows; nearly collinear
+    ones are made orthogonal first, since the inverse of their information would lose its digits.
     """
     frame = GlmCoordinates(intercept, shift)
     inverse = factor(_information(rows, theta, frame))
@@ -44,7 +44,10 @@ def covariance(rows: Rows, theta: Array, shift: Array | None, intercept: bool, k
         C = inverse.solve(inverse.solve(score_products).T)
     columns = frame.to_columns(rows.n_features)
     J = np.kron(_classes(len(theta)), np.roll(columns, 1, axis=0) if intercept else columns)
-    return J @ C @ J.T, len(C)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = J @ C @ J.T
+    # Of columns next to denormal numbers the squares of standard errors overflow.
+    return (found if np.isfinite(found).all() else None), len(C)
 
 
 def _information(rows: Rows, theta: Array, frame: GlmCoordinates) -> Array:

@@ -298,7 +298,7 @@ class LogisticRegression(Inference, LinearScores, Estimator):
         why = self._why_no_errors(self._task(k, columns), self.certificate_, k * columns)
         if why or self.covariance_ is not None:
             return why
-        return "columns are combinations of others: their coefficients are not determined"
+        return "columns are combinations of others: their coefficients are not determined (or too small to square)"
 
     @property
     def loglikelihood_(self) -> float:

@@ -20,7 +20,7 @@ from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim, al
 from certifit.checkers.plain.blocks import float_rows
 from certifit.checkers.plain.dual_points import bound_below
 from certifit.core import Attributes, Certificate, Solution
-from certifit.exceptions import NoSolutionError
+from certifit.exceptions import DataError, NoSolutionError
 from certifit.linear_model.coefficient_error import (
     CoefficientError,
     PassRounding,
@@ -261,10 +261,7 @@ class Penalised:
         enough = bool(errors) or self.proved or not self.newton or self.lam1 > 0 or large
         if not strict and found.holds and faithful and enough:
             return found
-        again = proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
-        if strict:
-            return again
-        return again if again.holds or not faithful or not found.gap <= again.gap else found
+        return proof.certify(fitted["coef_"], fitted["intercept_"], claim, tol, data.rows)
 
     def _rounds_slopes(self, data: LogisticRows, tol: float) -> bool:
         """Whether rounding of slopes, of columns far from 0, takes more of λ₁ than a tenth of the tolerance."""
@@ -315,6 +312,12 @@ class Likelihood:
             certificate = recession.separated(data.own(found.theta), data.intercept, data.rows)
             if not certificate.proved:  # by less than rounding: a linear program may find a better direction
                 certificate = recession.separable(data.rows, len(data.classes), data.intercept) or certificate
+            if not certificate.proved:
+                raise DataError(
+                    got="classes of which rounding hides whether they are separable",
+                    wanted="columns whose spread is more than the last digits of their numbers",
+                    fix="Subtract each column's mean, or use a penalty.",
+                ) from None
             raise _no_solution(certificate, data.rows) from None
         self.proved, self.problem = free.proved, free.problem
         return best

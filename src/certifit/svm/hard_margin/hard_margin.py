@@ -280,14 +280,14 @@ class HardMarginSVC(ClassifierMixin, KernelMachine):
         values, penalty, loss = self._values(labelled), 0.0, 0.0
         for column, side in enumerate(self._pairs.sides(len(self.classes_))):
             machine = two_sided(np.asarray(labelled.y), labelled.w, side)
-            used, half = machine.C > 0, 0.5 / float(self.margin_[column]) ** 2
+            used, half = machine.C > 0, 0.5 / float(self.margin_[column]) / float(self.margin_[column])
             reach = (machine.y * values[machine.rows, column])[used]
             ridge = float(self.ridge_[column])
             if ridge > 0:
                 loss += float(machine.C[used] @ np.maximum(0.0, 1.0 - reach) ** 2) / (2 * ridge)
             else:
                 lowest = float(reach.min(initial=np.inf))
-                half = half / lowest**2 if lowest > 0 else np.inf
+                half = half / lowest / lowest if lowest > 0 else np.inf
             penalty += half
         return Objective(penalty + loss, loss, penalty)
 

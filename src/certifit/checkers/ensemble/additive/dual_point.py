@@ -91,7 +91,11 @@ def losses(loss: str, y: Array, score: Array) -> Array:
         return (y - score) ** 2 / 2
     if loss == "log_loss":
         return np.logaddexp(0.0, np.where(y > 0.5, -score, score))
-    return np.exp(score) - y * score + xlogy(y, y) - y
+    # With r = score - log y that is y (exp r - 1 - r), in which nothing cancels but near r = 0, where the series is
+    # taken: the terms of exp(score) - y score + y log y - y are of the size of y log y.
+    r = np.where(y > 0, score - np.log(np.where(y > 0, y, 1.0)), 0.0)
+    series = r * r / 2 * (1 + r / 3 * (1 + r / 4 * (1 + r / 5)))
+    return np.where(y > 0, y * np.where(np.abs(r) < 1e-3, series, np.expm1(r) - r), np.exp(score))
 
 
 def slopes_at(loss: str, y: Array, score: Array) -> Array:
@@ -100,7 +104,8 @@ def slopes_at(loss: str, y: Array, score: Array) -> Array:
         return score - y
     if loss == "log_loss":
         return np.where(y > 0.5, -expit(-score), expit(score))
-    return np.exp(score) - y
+    r = score - np.log(np.where(y > 0, y, 1.0))
+    return np.where(y > 0, y * np.expm1(r), np.exp(score))
 
 
 def conjugates(loss: str, y: Array, u: Array) -> tuple[Array, Array]:
@@ -112,8 +117,15 @@ def conjugates(loss: str, y: Array, u: Array) -> tuple[Array, Array]:
         other = np.minimum(np.abs(u), 1.0)
         found = -xlogy(other, other) - xlog1py(1 - other, -other)
         return found, found
-    mean = np.maximum(u + y, 0.0)
-    return -xlogy(mean, mean) + mean + xlogy(y, y) - y, np.abs(xlogy(mean, mean)) + mean + np.abs(xlogy(y, y)) + y
+    # With d = u / y that is -y ((1 + d) log(1 + d) - d) - u log y, the first by its series near d = 0.
+    count = np.where(y > 0, y, 1.0)
+    d, along = np.maximum(u / count, -1.0), u * np.log(count)
+    series = d * d / 2 * (1 - d / 3 * (1 - d / 2 * (1 - 3 * d / 5)))
+    whole = (1 + d) * np.log1p(np.maximum(d, -1 + EPS)) - d
+    rare = np.maximum(u, 0.0)
+    lost = y * np.where(np.abs(d) < 1e-3, series, whole)
+    found = np.where(y > 0, -lost - along, rare - xlogy(rare, rare))
+    return found, np.where(y > 0, lost + np.abs(along), np.abs(xlogy(rare, rare)) + rare)
 
 
 @dataclass(frozen=True)
@@ -162,14 +174,26 @@ def _primal(claim: AdditiveClaim, block: Block) -> AdditivePrimalSums:
     with np.errstate(over="ignore", invalid="ignore"):
         each, u = losses(claim.loss, y, score), slopes_at(claim.loss, y, score)
     wu = np.where(w > 0, w * u, 0.0)
-    last = 4 * EPS * np.abs(np.asarray(block.y, np.float64)) if claim.loss == "squared_error" else np.zeros(len(w))
-    # No terms of a logistic loss cancel: it is off by the rounding of its score alone.
-    terms = np.abs(u) * claim.reach if claim.loss == "log_loss" else np.abs(y * score)
+    terms, digits = _rounding_of_losses(claim, np.asarray(block.y, np.float64), score, u)
     return AdditivePrimalSums(
         float(w.sum()), float(np.where(w > 0, w * each, 0.0).sum()), float(w @ (np.abs(each) + terms)),
         float(wu[wu > 0].sum()), -float(wu[wu < 0].sum()),
-        float(w @ (last * np.abs(u) + last**2)), _by_level(claim, X, (w > 0).astype(float)),
+        float(w @ digits), _by_level(claim, X, (w > 0).astype(float)),
     )  # fmt: skip
+
+
+def _rounding_of_losses(claim: AdditiveClaim, y: Array, score: Array, u: Array) -> tuple[Array, Array]:
+    """Sizes of the terms of losses (n,), whose rounding counts, and what the last digits of targets leave open."""
+    if claim.loss == "squared_error":
+        last = 4 * EPS * np.abs(y)
+        return np.abs((y - claim.intercept) * score), last * np.abs(u) + last**2
+    # No terms of the other losses cancel: they are off by the rounding of the score alone, and of log y.
+    reach = np.full(len(y), claim.reach)
+    if claim.loss == "log_loss":
+        return np.abs(u) * reach, np.zeros(len(y))
+    reach += np.abs(np.log(np.where(y > 0, y, 1.0)))
+    with np.errstate(over="ignore"):
+        return np.abs(u) * reach, np.exp(score) * (8 * EPS * reach) ** 2
 
 
 def _dual(claim: AdditiveClaim, balance: tuple[float, float], block: Block) -> AdditiveDualSums:

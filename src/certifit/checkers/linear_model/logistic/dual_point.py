@@ -28,7 +28,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import xlogy
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
 from certifit.checkers.linear_model.coordinates import centre, less, no_intercept
@@ -180,54 +180,74 @@ def certify(coef: Array, intercept: Array, claim: LogisticClaim, tol: float, row
 
 @dataclass(frozen=True)
 class SupportSums(Sums):
-    """Gradient and Hessian of two classes' losses in the coefficients in use and the intercept."""
+    """The losses, their gradient and Hessian in the coefficients in use and the intercepts."""
 
-    g: Array  # (u + 1,)
-    H: Array  # (u + 1, u + 1)
+    loss: float
+    g: Array  # (m,)
+    H: Array  # (m, m)
 
 
 def _support_sums(used: Array, theta: Array, m: Array, block: Block) -> SupportSums:
+    """Sum a block's part at θ (m,), the entries of [β, b] (scores, d + 1) that are `used`."""
     block = weighted(block)
-    Z = np.column_stack([(dense(block.X) - m)[:, used], np.ones(len(block.w))])
-    p = expit(Z @ theta)
-    return SupportSums(Z.T @ (block.w * (p - np.asarray(block.y))), (Z * (block.w * p * (1 - p))[:, None]).T @ Z)
+    Z = np.column_stack([dense(block.X) - m, np.ones(len(block.w))])
+    full = np.zeros(used.shape)
+    full[used] = theta
+    beta = np.vstack([np.zeros_like(full), full]) if len(full) == 1 else full
+    log_p, Y = log_probabilities(beta, np.zeros(len(beta)), Z), onehot(block.y, len(beta))
+    p = np.exp(log_p)
+    loss = -float(block.w @ np.where(Y > 0, log_p, 0.0).sum(axis=1))
+    away, p = residuals(p, Y)[:, -len(full) :], p[:, -len(full) :]
+    score, column = np.nonzero(used)
+    rows = Z[:, column]
+    # p_a (δ_ac - p_c) of every pair of entries, as a product of their rows.
+    own = (score[:, None] == score) * ((rows * (block.w[:, None] * p)[:, score]).T @ rows)
+    both = rows * p[:, score] * np.sqrt(block.w)[:, None]
+    return SupportSums(loss, ((away * block.w[:, None])[:, score] * rows).sum(axis=0), own - both.T @ both)
 
 
 def polished(
     coef: Array, intercept: Array, claim: LogisticClaim, rows: Rows, steps: int = 30
 ) -> tuple[Array, Array] | None:
-    """Coefficients (1, d) and an intercept nearer to the minimum of two classes' L1-penalised losses.
+    """Coefficients (scores, d) and intercepts nearer to the minimum of penalised losses.
 
-    By Newton's method in the columns in use, which are left out where their coefficients come to 0: of collinear
-    columns one is enough. None where numbers overflow.
+    By Newton's method; beside an L1 penalty in the coefficients that are not 0, which are left out where they come
+    to 0: of collinear columns one is enough. None where numbers overflow.
     """
+    coef = np.asarray(coef, np.float64)
     m = centre(rows) if claim.intercept else np.zeros(rows.n_features)
-    used = np.flatnonzero(coef[0])
-    theta = np.append(np.asarray(coef[0], np.float64)[used], centred_intercept(coef, np.ravel(intercept), m))
+    free = centred_intercept(coef, np.broadcast_to(np.ravel(intercept), len(coef)), m)
+    used = np.column_stack([(coef != 0) | (claim.lam1 == 0), np.full(len(coef), claim.intercept)])
+    theta = np.column_stack([coef, free])[used]
+    base, step, share, least = theta, np.zeros(len(theta)), 1.0, np.inf
     for _ in range(steps):
-        u = len(used)
-        s, sign = rows.sum(partial(_support_sums, used, theta, m)), np.sign(theta[:-1])
-        free, step = u + claim.intercept, np.zeros(u + 1)
-        g = s.g + np.append(claim.lam1 * sign + claim.lam * theta[:-1], 0.0)
-        H = s.H + np.diag(np.append(np.full(u, claim.lam), 0.0))
-        size = np.sqrt(np.maximum(np.diag(H), 1e-300))[:free]
-        if not (np.isfinite(H).all() and np.isfinite(g).all()):
-            return None
+        s, penalised = rows.sum(partial(_support_sums, used, theta, m)), np.nonzero(used)[1] < coef.shape[1]
+        value = s.loss + claim.penalty(theta[penalised])
+        if not (np.isfinite(s.H).all() and value <= least * (1 + 1e-12)):
+            share /= 2  # the step went too far
+            theta = base + share * step
+            continue
+        kept = (theta != 0) | ~penalised | (claim.lam1 == 0)
+        used[used] = kept
+        theta, penalised, g, H = theta[kept], penalised[kept], s.g[kept], s.H[np.ix_(kept, kept)]
+        sign = np.sign(theta) * penalised * (claim.lam1 > 0)
+        g, H = g + claim.lam1 * sign + claim.lam * theta * penalised, H + np.diag(claim.lam * penalised)
+        size = np.sqrt(np.maximum(np.diag(H), 1e-300))
         # A ridge next to nothing leaves directions in which only the penalty changes a long way to go.
-        scaled = H[:free, :free] / size / size[:, None] + 1e-12 * np.eye(free)
-        step[:free] = -np.linalg.solve(scaled, g[:free] / size) / size
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ways = np.where(step[:-1] * sign < 0, -theta[:-1] / step[:-1], np.inf)
-        share = min(1.0, float(ways.min(initial=np.inf)))
-        theta = theta + share * step
-        if share < 1:
-            left = np.delete(np.arange(u + 1), int(ways.argmin()))
-            theta, used = theta[left], used[left[:-1]]
-        elif np.abs(step / (np.abs(theta) + 1e-300)).max(initial=0.0) < 1e-14:
+        base, least = theta, value
+        step = -np.linalg.solve(H / size / size[:, None] + 1e-12 * np.eye(len(g)), g / size) / size
+        if np.abs(step / (np.abs(theta) + 1e-300)).max(initial=0.0) < 1e-14:
             break
-    out = np.zeros((1, coef.shape[1]))
-    out[0, used] = theta[:-1]
-    return out, np.atleast_1d(np.asarray(theta[-1] - out[0].astype(np.longdouble) @ m, np.float64))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ways = np.where(step * sign < 0, -theta / step, np.inf)
+        share = min(1.0, float(ways.min(initial=np.inf)))
+        theta = np.where(ways <= share, 0.0, theta + share * step)
+    out = np.zeros(used.shape)
+    out[used] = base
+    if not np.isfinite(least):
+        return None
+    beta, b = out[:, :-1], out[:, -1]
+    return beta, np.asarray(b - beta.astype(np.longdouble) @ m, np.float64)
 
 
 def _long_slopes(beta: Array, b: Array, m: Array, block: Block) -> Array:

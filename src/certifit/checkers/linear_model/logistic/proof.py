@@ -3,8 +3,8 @@
 | penalty | checker |
 |---|---|
 | none | `likelihood`: the Hessian; where that proves nothing, `recession`: no maximum exists |
-| L2, L1 or both, few parameters | `likelihood`; where that proves too little, `logistic`: a dual point |
-| the same, many parameters | `logistic`; where that proves too little and the Hessian can be formed, `likelihood` |
+| L2, L1 or both, few parameters | `likelihood`; where that is too little, `dual_point`, and for two classes `glm` |
+| the same, many parameters | `dual_point`; where that proves too little and the Hessian can be formed, `likelihood` |
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from certifit.checkers.linear_model import recession
+from certifit.checkers.linear_model import glm, recession
 from certifit.checkers.linear_model.logistic import dual_point, likelihood
 from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim
 from certifit.checkers.linear_model.logistic.likelihood import LikelihoodMeasure
 from certifit.checkers.linear_model.newton_bound import NewtonBoundTuning
+from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.core import Certificate
 from certifit.rows import Array, Rows
 
@@ -56,9 +57,30 @@ def certify(
         return _better(found, likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton))
     found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton)
     found = found if found.holds else _better(found, dual_point.certify(coef, intercept, claim, tol, rows))
-    if found.holds or claim.lam1 == 0 or k > 2 or not np.isfinite(found.objective):
+    if found.holds or not np.isfinite(found.objective):
+        return found
+    if k == 2:
+        found = _with_orthogonal_bound(found, coef, intercept, claim, rows)
+    if found.holds:
         return found
     return _with_polished_bound(found, coef, intercept, claim, rows)
+
+
+def _with_orthogonal_bound(
+    found: Certificate, coef: Array, intercept: Array, claim: LogisticClaim, rows: Rows
+) -> Certificate:
+    """The same with the bound of a binomial GLM, which two classes are, where that is larger.
+
+    Its checker goes over to coordinates in which nearly collinear rows are orthonormal, as columns far from 0 are
+    that no intercept centres.
+    """
+    strength = claim.lam1 + claim.lam
+    same = GlmClaim("binomial", "logit", strength, claim.lam1 / strength, False, claim.intercept)
+    again = glm.certify(coef[0], float(np.ravel(intercept)[0]), same, found.tol, rows)
+    bound = min(again.bound, found.objective)
+    if not bound > found.bound:
+        return found
+    return replace(found, bound=bound, parameter_error=again.parameter_error or found.parameter_error)
 
 
 def _with_polished_bound(
@@ -76,7 +98,7 @@ def _with_polished_bound(
     if not bound > found.bound:
         return found
     errors = dual_point.ridge_error(coef, found.objective - bound, claim)
-    return replace(found, bound=bound, parameter_error=errors)
+    return replace(found, bound=bound, parameter_error=errors or found.parameter_error)
 
 
 def _better(first: Certificate, second: Certificate) -> Certificate:

@@ -228,7 +228,9 @@ class _MachineCheck:
         off = abs(self.claimed.best_step(s * (z + self.claimed.e), s, u))
         size = float(np.linalg.norm(self.beta)) * length + float(np.abs(self.beta) @ np.abs(self.m)) + abs(self.b)
         rounding = (SLACK_ROUNDING + EPS * len(self.beta)) * float((np.abs(q) + size).max())
-        return max(0.0, off - rounding) / self.unit
+        # In a tube far wider than the targets' spread nothing but the intercept predicts.
+        y = s * (q + self.claimed.epsilon) if self.claimed.epsilon is not None else np.zeros(1)
+        return max(0.0, off - rounding) / (float(np.abs(y - np.median(y)).mean()) or self.unit)
 
     @cached_property
     def unit(self) -> float:
@@ -308,10 +310,11 @@ class _MachineCheck:
         if value - best.value <= allowed or self.rows.n_features > tuning.most_columns:
             return best
         if np.isinf(hinge.kappa):
-            at_kink = self._bound_with(*self._least_squares_multipliers())
-            best = max(best, at_kink)
-            if value - at_kink.value <= allowed:
-                return best
+            for count in self._counts_at_the_kink():
+                at_kink = self._bound_with(*self._least_squares_multipliers(count))
+                best = max(best, at_kink)
+                if value - at_kink.value <= allowed:
+                    return best
         i = int(np.argmax([bound.value for bound in bounds[: len(smooth)]]))
         width = max(smooth[i].e, tuning.narrowest * self.unit)
         return max(best, self._bound_with(*self._proximal_multipliers(points[i].a, width, allowed)))
@@ -352,22 +355,40 @@ class _MachineCheck:
         a[near] = multipliers(A, c)
         return self._bound(self._feasible_points([a])[0])
 
-    def _least_squares_multipliers(self) -> tuple[Array, Callable[[Array, Array], Array]]:
-        """For as many rows nearest to the kink as there are parameters: a with c + Aᵀa = Gθ, as at the minimum."""
-        n, count = self.rows.n_rows, min(self.rows.n_rows, len(self.theta))
-        away = np.where(self.at.u > 0, np.abs(self.at.z), np.inf)
-        of_rows = away.reshape(-1, n).min(axis=0)
-        near = np.flatnonzero(away <= np.partition(of_rows, count - 1)[count - 1])
+    @cached_property
+    def _away(self) -> Array:
+        """How far each slack is from the kink (m,); infinite without weight."""
+        return np.where(self.at.u > 0, np.abs(self.at.z), np.inf)
+
+    def _counts_at_the_kink(self) -> list[int]:
+        """How many rows are taken to be at the kink: as many as parameters, and those before the widest jump.
+
+        Columns that are combinations of others leave fewer there, and multipliers of rows that are not at the kink
+        may then have any value that solves the equations.
+        """
+        n = self.rows.n_rows
+        most = min(n, len(self.theta))
+        nearest = np.sort(self._away.reshape(-1, n).min(axis=0))[: most + 1]
+        sizes = np.log(np.maximum(nearest[np.isfinite(nearest)], np.finfo(float).tiny))
+        jump = int(np.argmax(np.diff(sizes))) + 1 if len(sizes) > 1 else most
+        return [most] if jump == most else [most, jump]
+
+    def _least_squares_multipliers(self, count: int) -> tuple[Array, Callable[[Array, Array], Array]]:
+        """For so many rows nearest to the kink: a with c + Aᵀa = Gθ, as at the minimum."""
+        of_rows = self._away.reshape(-1, self.rows.n_rows).min(axis=0)
+        near = np.flatnonzero(self._away <= np.partition(of_rows, count - 1)[count - 1])
         u = self.at.u[near]
 
         def multipliers(A: Array, c: Array) -> Array:
             size = np.abs(A).max(axis=0, initial=0.0)
             size[size == 0] = 1.0
             missing = (self.G * self.theta - c) / size
-            # In units of the largest part that is missing: the solver stops at absolute sizes.
+            # In units of the largest part that is missing, and not of the limits, which may have any size: the solver
+            # stops at absolute sizes.
             most = float(np.abs(missing).max(initial=0.0)) or 1.0
-            shares = lsq_linear((A / size * u[:, None]).T, missing / most, (0.0, 1.0 / most), "bvls", max_iter=10).x
-            return u * np.minimum(most * shares, 1.0)
+            limits = np.maximum(u / most, np.finfo(float).tiny)
+            found = lsq_linear((A / size).T, missing / most, (0.0, limits), "bvls", tol=EPS, max_iter=20).x
+            return np.minimum(most * found, u)
 
         return near, multipliers
 
