@@ -78,7 +78,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
     "svc_predict": ("decision values of a kernel machine on MNIST", partial(contest, svc_predict)),
     "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
-    "best_tree": ("the best tree of depth 2 of a million rows", partial(contest, best_tree)),
+    "best_tree": ("the best trees of depth 2 and 3 of a million rows", partial(contest, best_tree)),
     "tree_tall": ("a single decision tree of 100,000 rows", partial(contest, tree_tall)),
     "forest_tall": ("random forests of 100,000 rows", partial(contest, forest_tall)),
     "forest_mnist": ("random forests on MNIST", partial(contest, forest_mnist)),

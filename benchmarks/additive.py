@@ -23,7 +23,7 @@ def additive_classes(options: Options) -> Iterator[Case]:
         estimator("certifit", OURS, X, y),
         estimator("interpret EBM, main effects", THEIRS, X, y, interactions=0, random_state=0),
     ]
-    yield Case("two classes", what, contestants, NewLogLoss(held, labels), QUALITY, WANTED, patience=600.0)
+    yield Case("two classes", what, contestants, NewLogLoss(held, labels), QUALITY, WANTED, patience=30.0)
 
 
 def bent_columns(n: int, d: int = 30, seed: int = 0) -> tuple[Array, Array]:

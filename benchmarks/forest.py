@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +15,8 @@ from benchmarks.harness import Case, Contestant, Options
 from benchmarks.peers import estimator
 
 TREES = 100
-QUALITY = 0.02  # of the error on held-out rows, relative: about 0.2 points of accuracy
+# Of the error on held-out rows, relative: about 0.2 points of accuracy; on MNIST 0.3, where 0.2 are a standard error.
+QUALITY, QUALITY_MNIST = 0.02, 0.06
 OURS, THEIRS, INTEL = (
     f"{module}:RandomForestClassifier" for module in ("certifit", "sklearn.ensemble", "sklearnex.ensemble")
 )
@@ -29,7 +31,8 @@ def forest_tall(options: Options) -> Iterator[Case]:
 def forest_mnist(options: Options) -> Iterator[Case]:
     X, y, words = mnist(options)
     test = np.arange(len(X)) % 6 == 0
-    yield from cases(X[~test], y[~test], X[test], y[test], words, (1.0, 0.7))
+    for case in cases(X[~test], y[~test], X[test], y[test], words, (1.0, 0.7)):
+        yield replace(case, quality=QUALITY_MNIST)
 
 
 def cases(X: Array, y: Array, new: Array, labels: Array, words: str, targets: tuple[float, float]) -> Iterator[Case]:

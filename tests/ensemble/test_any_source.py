@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import BaseEstimator
 
 import certifit
 from certifit.rows import set_threads
@@ -34,6 +35,13 @@ MODELS = [
     certifit.AdaBoostClassifier(n_estimators=5, max_bins=16),
     certifit.HistGradientBoostingClassifier(max_iter=4, early_stopping=True, random_state=0),
     certifit.HistGradientBoostingRegressor(max_iter=4, categorical_features=["x3"], random_state=0),
+    certifit.HistGradientBoostingRegressor(loss="quantile", quantile=[0.1, 0.9], max_iter=3, random_state=0),
+    certifit.GradientBoostingClassifier(n_estimators=3, subsample=0.7, random_state=0),
+    certifit.GradientBoostingRegressor(n_estimators=3, loss="huber"),
+    certifit.AdaBoostRegressor(n_estimators=3, random_state=0),
+    certifit.BaggingRegressor(n_estimators=3, random_state=0),
+    certifit.AdditiveClassifier(alpha=0.01),
+    certifit.AdditiveRegressor(alpha=0.1, interactions=[("x0", "x1")]),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: repr(m).partition("(")[0])
 
@@ -67,13 +75,19 @@ def add_arrays(value, found):
     elif is_dataclass(value):
         for f in fields(value):
             add_arrays(getattr(value, f.name), found)
+    elif isinstance(value, BaseEstimator):  # a member of a bag
+        add_attributes(value, found)
+
+
+def add_attributes(model, found):
+    for name, value in sorted(vars(model).items()):
+        if name.endswith("_") and name not in ("certificate_", "feature_names_in_"):
+            add_arrays(value, found)
 
 
 def digest(model):
     found = hashlib.sha256()
-    for name, value in sorted(vars(model).items()):
-        if name.endswith("_") and name not in ("certificate_", "feature_names_in_"):
-            add_arrays(value, found)
+    add_attributes(model, found)
     return found.hexdigest()
 
 

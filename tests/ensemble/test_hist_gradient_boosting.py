@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields, replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier as SklearnClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor as SklearnRegressor
@@ -415,6 +416,34 @@ def test_a_column_has_one_direction():
     frame = pd.DataFrame(problem(60)[0], columns=list("abcd"))
     with pytest.raises(DataError, match="two things of column 0"):
         HistGradientBoostingRegressor(monotonic_cst={"a": 1, 0: -1}).fit(frame, problem(60)[1])
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "poisson", "gamma"])
+def test_leaves_of_late_stages_hold_where_slopes_are_all_but_nought(loss):
+    # Slopes there are differences of a mean and a target, or of a probability and 1, with the digits of these.
+    settings = {"max_iter": 60, "min_samples_leaf": 2, "early_stopping": False, "random_state": 0}
+    if loss == "log_loss":
+        X, y = (part[:300] for part in load_digits(return_X_y=True))
+        X = X[:, 20:40]
+        model = HistGradientBoostingClassifier(learning_rate=0.2, **settings).fit(X, y)
+    else:
+        X, y = load_diabetes(return_X_y=True)
+        model = HistGradientBoostingRegressor(loss=loss, learning_rate=0.5, **settings).fit(X, y)
+    assert model.certificate_.holds
+    leaf = int(np.flatnonzero(model.trees_.left < 0)[-1])
+    model.trees_.value[leaf] *= 1 + 1e-6
+    assert not audit(model, X, y).holds
+
+
+def test_a_row_that_outweighs_all_others_decides_the_first_score():
+    # The first target lies far from it: taken from there alone, the mean has lost a digit that the audit asks for.
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(80, 2)), rng.normal(size=80), np.ones(80)
+    y[0], y[3], w[3] = 8.0, 0.1, 1e9
+    model = HistGradientBoostingRegressor(max_iter=2).fit(X, y, sample_weight=w)
+    mean = sum(Fraction(a) * Fraction(b) for a, b in zip(w.tolist(), y.tolist(), strict=True)) / Fraction(w.sum())
+    assert abs(Fraction(model.trees_.baseline[0]) - mean) <= Fraction(np.spacing(float(mean)))
+    assert model.certificate_.holds
 
 
 @pytest.mark.parametrize("X", [np.ones((60, 2)), np.full((60, 2), np.nan)])

@@ -287,3 +287,25 @@ def test_a_group_far_from_the_others_is_split_as_if_it_were_alone(far):
     for group, offset in ((x < 20, 0.0), (x >= 20, far)):
         alone = DecisionTreeRegressor(max_depth=2).fit(X[group], steps[group])
         np.testing.assert_allclose(tree.predict(X[group]) - offset, alone.predict(X[group]), atol=far * 1e-15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scikit_learns_trees_hold_beside_a_heavy_row_and_where_columns_are_monotone(seed):
+    rng = np.random.default_rng(seed)
+    X, far, w = rng.normal(size=(150, 2)), 100 + rng.normal(size=150), np.ones(150)
+    w[0] = 1e5
+    # Impurities of children are left over from their parents', with these ones' rounding.
+    heavy = theirs.DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, far, sample_weight=w)
+    assert audit(heavy, X, far, sample_weight=w).holds
+    heavy.tree_.impurity[1:] *= 1.01
+    assert not audit(heavy, X, far, sample_weight=w).holds
+    y = X[:, 0] + rng.normal(size=150)
+    for model, target in ((theirs.DecisionTreeRegressor, y), (theirs.DecisionTreeClassifier, (y > 0).astype(int))):
+        tree = model(monotonic_cst=[1, 0], random_state=0).fit(X, target)
+        assert audit(tree, X, target).holds
+        leaf = int(np.flatnonzero(tree.tree_.children_left < 0)[0])
+        tree.tree_.value[leaf] = tree.tree_.value[leaf][:, ::-1] if tree.tree_.value.shape[2] > 1 else 7.0
+        assert not audit(tree, X, target).holds
+    strange = theirs.DecisionTreeRegressor(criterion="absolute_error", monotonic_cst=[1, 0], max_depth=2).fit(X, y)
+    with pytest.raises(DataError, match="monotonic_cst"):
+        audit(strange, X, y)

@@ -202,3 +202,12 @@ def test_whole_weights_that_ask_for_too_many_draws_are_refused_in_words():
         BaggingClassifier(n_estimators=2, random_state=0).fit(X, y, sample_weight=huge)
     model = BaggingClassifier(n_estimators=2, max_samples=100, random_state=0).fit(X, y, sample_weight=huge)
     assert audit(model, X, y, huge).holds
+
+
+def test_the_score_of_scikit_learns_bags_counts_rows_that_every_member_has_drawn():
+    for kind, data in ((ensemble.BaggingClassifier, WINE), (ensemble.BaggingRegressor, DIABETES)):
+        with pytest.warns((UserWarning, RuntimeWarning)):
+            model = kind(n_estimators=3, oob_score=True, random_state=0).fit(*data)
+        assert audit(model, *data).holds
+        model.oob_score_ += 1e-6
+        assert not audit(model, *data).holds

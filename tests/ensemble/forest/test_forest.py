@@ -535,3 +535,37 @@ def test_many_rows_get_the_answers_that_rows_one_by_one_get(missing):
     add_leaf_values(X, forest.trees_.packed, forest.trees_.value, want)
     np.testing.assert_array_equal(found, want)
     np.testing.assert_array_equal(forest.predict(X)[:50], np.concatenate([forest.predict(x[None]) for x in X[:50]]))
+
+
+@pytest.mark.parametrize("members", [3, 40])
+@pytest.mark.parametrize("data", [WINE, DIABETES], ids=["classes", "amounts"])
+def test_the_score_of_scikit_learns_forests_counts_rows_that_every_tree_has_drawn(data, members):
+    kind = ensemble.RandomForestClassifier if data is WINE else ensemble.RandomForestRegressor
+    with pytest.warns(UserWarning, match="OOB") if members < 10 else contextlib.nullcontext():
+        model = kind(members, oob_score=True, random_state=0).fit(*data)
+    assert audit(model, *data).holds
+    model.oob_score_ += 1e-6
+    assert not audit(model, *data).holds
+
+
+def test_the_audit_of_scikit_learns_forests_knows_where_thresholds_lie():
+    # A threshold that moves between the same rows of its tree sends others another way.
+    X, y = DIABETES
+    model = ensemble.RandomForestRegressor(3, max_depth=4, random_state=0).fit(X, y)
+    assert audit(model, X, y).holds
+    tree = model.estimators_[1].tree_
+    drawn = np.bincount(np.random.RandomState(model.estimators_[1].random_state).randint(0, len(y), len(y)))
+    x = np.unique(X[np.flatnonzero(drawn), tree.feature[0]].astype(np.float32))
+    place = np.searchsorted(x, tree.threshold[0])
+    tree.threshold[0] = x[place - 1] * 0.9 + x[place] * 0.1
+    assert not audit(model, X, y).holds
+
+
+@pytest.mark.parametrize("data", [CANCER, DIABETES], ids=["classes", "amounts"])
+def test_scikit_learn_clips_what_nodes_say_where_columns_are_monotone(data):
+    X, y = data
+    forest = ensemble.RandomForestClassifier if data is CANCER else ensemble.RandomForestRegressor
+    model = forest(3, monotonic_cst=[1, -1] + [0] * (X.shape[1] - 2), random_state=0).fit(X, y)
+    assert audit(model, X, y).holds
+    model.monotonic_cst = None
+    assert not audit(model, X, y).holds

@@ -48,7 +48,8 @@ class StumpScan:
 
 
 def _sort_column(x: Array) -> SortedColumn:
-    order = np.argsort(x, kind="stable").astype(np.int32)
+    # Sums are asked for between values only, so that rows of one value may come in any order.
+    order = np.argsort(np.ascontiguousarray(x)).astype(np.int32)
     known = len(x) - int(np.isnan(x).sum())
     value = x[order[:known]]
     after = np.flatnonzero(value[1:] > value[:-1]) + 1

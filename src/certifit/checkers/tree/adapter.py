@@ -95,9 +95,10 @@ def audit_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Ce
     # scikit-learn rounds values to float32 before it compares them.
     tree = plain_tree(model.tree_, rows.n_features, np.float64 if own else np.float32)
     growth = growth_claim(model, rows)
-    found = certify_tree(tree, node_claims(model.tree_, not own), growth, rows, tol)
     if own:
-        return found
+        return certify_tree(tree, node_claims(model.tree_), growth, rows, tol)
+    tree = replace(tree, clips=clipping_columns(model))
+    found = certify_tree(tree, node_claims(model.tree_, cancelling=True), growth, rows, tol)
     return replace(found, facts={**found.facts, "rows that float32 sends the other way": _astray(tree, rows)})
 
 
@@ -105,6 +106,23 @@ def _astray(tree: PlainTree, rows: Rows) -> float:
     """How many rows reach another leaf if their values are compared as they are."""
     as_they_are = replace(tree, dtype=np.float64)
     return float(rows.map(lambda block: tree.leaves(block) != as_they_are.leaves(block)).sum())
+
+
+def clipping_columns(model: Any) -> Array | None:
+    """The columns with which the first value of a scikit-learn tree's nodes rises (1) or falls (-1), (d,).
+
+    Of two classes the first value is the share of the first, which falls where predictions of the second rise.
+    """
+    asked = getattr(model, "monotonic_cst", None)
+    if asked is None or not np.any(asked):
+        return None
+    if model.criterion == "absolute_error":
+        raise DataError(
+            got="monotonic_cst with criterion='absolute_error'",
+            wanted="nodes whose values are their medians",
+            fix=f"certifit.{type(model).__name__} takes the same settings and is audited.",
+        )
+    return -np.asarray(asked) if hasattr(model, "classes_") else np.asarray(asked)
 
 
 def tree_targets(X: Any, y: Any, target: Target) -> tuple[Any, int]:
@@ -178,7 +196,7 @@ def growth_claim(model: Any, rows: Rows) -> GrowthClaim:
         and model.monotonic_cst is None,
         apart=0.0 if isinstance(model, Estimator) else NEVER_PARTED,
         bins=_claimed_bins(model, rows.n_features),
-        midpoints=isinstance(model, Estimator) and best and model.max_bins is None,
+        midpoints=best and getattr(model, "max_bins", None) is None,
         seed=_drawing_seed(model),
     )  # fmt: skip
 

@@ -23,9 +23,9 @@ def strange_thresholds(tree: PlainTree, X: Array) -> int:
     """How many thresholds are not in the middle between the rows X (n, d) of their node that are nearest to them.
 
     Where the middle rounds to the upper value it is the lower one, and where only missing values go right infinity.
-    Sets of categories have none.
+    Sets of categories have none. Trees that round values may have the middle of these or of the values themselves.
     """
-    below, above = _nearest_values(tree, X)
+    below, above = _nearest_values(tree, X.astype(tree.dtype).astype(np.float64))
     ends = np.isinf(above)
     with np.errstate(invalid="ignore"):
         middle = below / 2 + np.where(ends, below, above) / 2
@@ -33,7 +33,12 @@ def strange_thresholds(tree: PlainTree, X: Array) -> int:
     asks = tree.left >= 0
     if tree.categories is not None:
         asks = asks & (tree.categories.chosen < 0)
-    return int((tree.threshold != wanted)[asks].sum())
+    strange = tree.threshold != wanted
+    if tree.dtype != np.float64:
+        here = np.isfinite(wanted) & np.isfinite(tree.threshold)
+        slack = np.finfo(tree.dtype).eps * np.maximum(np.abs(below), np.abs(above))
+        strange[here] = np.abs(tree.threshold - wanted)[here] > slack[here]
+    return int(strange[asks].sum())
 
 
 def _nearest_values(tree: PlainTree, X: Array) -> tuple[Array, Array]:

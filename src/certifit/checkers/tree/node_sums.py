@@ -89,7 +89,7 @@ def check_nodes(
     heavy = np.where(weight > 0, weight, 1.0)
     if classes:
         share = tree.adds_up(of_leaves.totals) / heavy[:, None, None]
-        off = np.abs(share - claims.value).max(axis=(1, 2))
+        off = np.abs(clipped_shares(tree, share) - claims.value).max(axis=(1, 2))
         allowed: Array = np.full(len(off), n_error)
         impurity = class_impurity(criterion, share)
         slack: Array | float = 8 * n_error * (1 + np.log2(max(classes) + 1))
@@ -131,21 +131,41 @@ def _amounts(
             moved[k] += moved[child] + weight[child] * step
             spread[k] += spread[child] + 2 * step * moved[child] + weight[child] * step**2
             size[k] += size[child] + weight[child] * np.abs(step)
-    off = np.abs(moved) / heavy
+    mean = value + moved / heavy
+    off = np.abs(moved) / heavy if tree.clips is None else np.abs(tree.clipped(mean) - value)
     # A claimed mean is a float: it may be off by its own last digit, and by the rounding of what was summed.
     allowed = 4 * EPS * np.abs(value) + n_error * (size / heavy) + np.finfo(float).tiny
+    if tree.clips is not None:  # a value may be the middle of others
+        allowed = allowed + 4 * EPS * np.abs(value).max()
     if criterion == "poisson":
         total = tree.adds_up(found.poisson[:, target]) / heavy
-        mean = value + moved / heavy
         impurity = total - xlogy(mean, mean)
         slack = 64 * n_error * (np.abs(total) + np.abs(xlogy(mean, mean)) + np.abs(mean)) + np.finfo(float).tiny
         return off, allowed, impurity, slack
     impurity = spread / heavy - (moved / heavy) ** 2
     largest = np.maximum(spread / heavy, 0.0)
     if claims.cancelling:
-        largest = largest + value**2
+        # Σ w y² of a child may be that of its parent less its sibling's, with the parent's rounding.
+        largest = largest + lost_squares(tree, largest + value**2, weight) / heavy
     slack = 64 * n_error * largest + 8 * allowed * np.sqrt(largest) + 8 * allowed**2 + np.finfo(float).tiny
     return off, allowed, impurity, slack
+
+
+def lost_squares(tree: PlainTree, squares: Array, weight: Array) -> Array:
+    """Σ w y² of each node's parent, or its own where it has none (m,), from means of squares (m,)."""
+    total = squares * weight
+    found = total.copy()
+    for children in (tree.left, tree.right):
+        found[children[tree.inner]] = total[tree.inner]
+    return found
+
+
+def clipped_shares(tree: PlainTree, share: Array) -> Array:
+    """Shares of classes (m, t, k) as a library gives them that clips those of two classes."""
+    if tree.clips is None:
+        return share
+    first = tree.clipped(share[:, 0, 0])
+    return np.stack([first, 1 - first], axis=1)[:, None]
 
 
 def class_impurity(criterion: str, share: Array) -> Array:

@@ -40,6 +40,8 @@ class PlainTree:
     depth: Array  # (m,) of the root 0
     dtype: Any = np.float64  # to which values are rounded before they are compared
     categories: CategorySets | None = None
+    # Of a library that clips the values of nodes: 1 for columns with which the first value rises, -1 where it falls.
+    clips: Array | None = None  # (d,)
 
     @property
     def inner(self) -> Array:
@@ -86,6 +88,24 @@ class PlainTree:
         for rows, nodes in self.levels(block):
             at[rows] = nodes
         return at
+
+    def clipped(self, mean: Array) -> Array:
+        """The values (m,) that a library gives nodes with these means: those that monotone columns allow.
+
+        Between the branches of a split on such a column lies the middle of their means, which neither may cross.
+        """
+        if self.clips is None:
+            return mean
+        low, high = np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
+        for level in self.inner_levels:
+            direction = self.clips[self.column[level]]
+            for child in (self.left[level], self.right[level]):
+                low[child], high[child] = low[level], high[level]
+            for sign, below, above in ((1, self.left, self.right), (-1, self.right, self.left)):
+                nodes = level[direction == sign]
+                middle = mean[below[nodes]] / 2 + mean[above[nodes]] / 2
+                high[below[nodes]] = low[above[nodes]] = middle
+        return np.minimum(np.maximum(mean, low), high)
 
     def adds_up(self, of_leaves: Array) -> Array:
         """The sums over the leaves below each node, of numbers (m, …) that are 0 at inner nodes."""

@@ -183,7 +183,8 @@ def threshold_between(low: float, high: float) -> float:
 
 def _sorted_column(x: Array) -> tuple[Array, int]:
     """The rows of a column in order, the last of each value marked, and how many have a value."""
-    order = np.argsort(x, kind="stable")  # NaN comes last
+    # NaN comes last; how rows of one value are ordered changes no sum, because weights are whole numbers.
+    order = np.argsort(np.ascontiguousarray(x))
     known = len(x) - int(np.isnan(x).sum())
     value = x[order[:known]]
     last = np.zeros(len(x), bool)
@@ -248,18 +249,16 @@ class BinnedStumps(StumpSearch):
 
 def binned_column(max_bins: int, w: Array | None, x: Array) -> BinnedColumn:
     """Codes of a column in at most `max_bins` bins of known values; `w` are weights where they differ."""
-    gone = np.isnan(x)
-    missing = bool(gone.any())
-    known = x[~gone] if missing else x
-    if w is None:
-        value, mass = np.sort(known), None
-    else:
-        order = np.argsort(known, kind="stable")
-        value, mass = known[order], np.cumsum((w[~gone] if missing else w)[order])
+    x = np.ascontiguousarray(x)
+    known = len(x) - int(np.isnan(x).sum())
+    # NaN comes last. Rows of one value have one code in any order; what their weights add up to depends on it.
+    order = np.argsort(x, kind=None if w is None else "stable")
+    value, mass = x[order[:known]], None if w is None else np.cumsum(w[order[:known]])
     thresholds = _bin_thresholds(value, mass, max_bins)
-    codes = np.searchsorted(thresholds, x, side="left").astype(np.uint8)
-    bins = len(thresholds) + 1
-    codes[gone] = bins
+    bins, missing = len(thresholds) + 1, known < len(x)
+    ends = np.append(np.searchsorted(value, thresholds, side="right"), known)
+    codes = np.full(len(x), bins, np.uint8)
+    codes[order[:known]] = np.repeat(np.arange(bins, dtype=np.uint8), np.diff(ends, prepend=0))
     return BinnedColumn(codes, thresholds, missing, bins + missing)
 
 

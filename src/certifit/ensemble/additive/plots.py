@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 
 from certifit.ensemble.additive.pair_terms import PairTerm
 from certifit.ensemble.additive.shape_functions import ShapeFunction
@@ -64,7 +65,7 @@ def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12, label:
         if i % wide:
             ax.tick_params(labelleft=False)
         else:
-            ax.set_ylabel("log-odds" if hasattr(model, "classes_") else _unit(model), fontsize=9)
+            ax.set_ylabel(_unit(model), fontsize=9)
         tidy(ax)
     return grid
 
@@ -72,7 +73,8 @@ def plot_shape_functions(model: Any, axes: Any = None, *, most: int = 12, label:
 def plot_pair_functions(model: Any, axes: Any = None, *, most: int = 6, label: Any = None) -> Array:
     """Draw the terms of the `most` pairs of columns that matter most as maps, with larger dots for more rows.
 
-    Blue adds, red takes off, on one scale for all. Missing entries are the lowest row or column of a map.
+    Blue adds, red takes off, on one scale for all, which stands beside them. Missing entries are the lowest row or
+    column of a map.
 
     Parameters
     ----------
@@ -111,16 +113,19 @@ def plot_pair_functions(model: Any, axes: Any = None, *, most: int = 6, label: A
     top = max(float(np.abs(term.values).max()) for term in shown) or 1.0
     for ax, term in zip(grid, shown, strict=True):
         first, second = (shorten(names[j], 20) for j in term.columns)
-        _draw_map(ax, term, top)
-        plain(ax.set_title(f"{first} and {second}", fontsize=10))
+        drawn = _draw_map(ax, term, top)
+        plain(ax.set_title(f"{first} and {second}", fontsize=9))
         label_axes(ax, first, second)
+    beside = [*grid] if axes is None else grid[-1]
+    bar = grid[-1].figure.colorbar(drawn, ax=beside, pad=0.02, label=_unit(model))
+    bar.outline.set_visible(False)
     return grid
 
 
-def _draw_map(ax: Axes, term: PairTerm, top: float) -> None:
+def _draw_map(ax: Axes, term: PairTerm, top: float) -> QuadMesh:
     """Levels have equal widths; thresholds are written at some of the borders between them."""
     k, m = term.counts.shape
-    ax.pcolormesh(np.arange(k + 1), np.arange(m + 1), term.values.T, cmap="RdBu", vmin=-top, vmax=top)
+    drawn = ax.pcolormesh(np.arange(k + 1), np.arange(m + 1), term.values.T, cmap="RdBu", vmin=-top, vmax=top)
     a, b = np.nonzero(term.counts)
     ax.scatter(a + 0.5, b + 0.5, s=30.0 * term.counts[a, b] / term.counts.max(), color=ink(), alpha=0.5, linewidth=0)
     for axis, cuts, lost in (
@@ -130,6 +135,7 @@ def _draw_map(ax: Axes, term: PairTerm, top: float) -> None:
         some = np.unique(np.linspace(0, len(cuts) - 1, min(4, len(cuts))).round().astype(int))
         axis.set_ticks([i + 1 + int(lost) for i in some], [f"{cuts[i]:.3g}" for i in some])
     ax.tick_params(labelsize=8)
+    return drawn
 
 
 def _functions_of(model: Any, label: Any, name: str = "shape_functions_") -> list[Any]:
@@ -146,6 +152,8 @@ def _functions_of(model: Any, label: Any, name: str = "shape_functions_") -> lis
 
 
 def _unit(model: Any) -> str:
+    if hasattr(model, "classes_"):
+        return "log-odds"
     return "log of the mean" if getattr(model, "loss", "") == "poisson" else "added to the mean"
 
 

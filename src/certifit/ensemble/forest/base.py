@@ -8,6 +8,7 @@ of threads. References: Breiman, Random forests (2001); Geurts, Ernst & Wehenkel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
@@ -35,6 +36,7 @@ from certifit.tree.binned.seeded.grow_trees import coded_table, grow_trees, grow
 from certifit.tree.binned.seeded.growing import GrowthPlan
 from certifit.tree.decision_tree import DecisionTree
 from certifit.tree.pruning import pruned
+from certifit.tree.routing.coded_trees import CodingTuning
 from certifit.tree.routing.packed_trees import leaves_of_rows
 from certifit.tree.sklearn_copy import sklearn_tree, with_known_settings
 
@@ -228,12 +230,20 @@ class Forest(Estimator):
         self.trees_.add_answers(block, out)
         return (out / len(self.trees_)).reshape(len(out), self.trees_.targets, -1)
 
+    def _answers(self, X: Any, answer: Callable[[Block], Array], tuning: CodingTuning = CodingTuning()) -> Array:
+        """`answer` of all rows, which are cut so that threads have equal shares: no row's depends on the others."""
+        rows = self._rows(X)
+        if isinstance(rows, ArrayRows) and rows.in_memory and not sparse.issparse(rows.X):
+            rows = ArrayRows(rows.X, rows.y, rows.w, rows.names)
+            rows.block_rows = min(rows.block_rows, max(tuning.fewest_rows, -(-rows.n_rows // tuning.shares)))
+        return rows.map(answer)
+
     def _leaves(self, block: Block) -> Array:
         return _leaves_of(self.trees_, block)
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row reaches in each tree (n, trees)."""
-        return self._rows(X).map(self._leaves)
+        return self._answers(X, self._leaves)
 
     def decision_path(self, X: Any) -> tuple[Any, Array]:
         """Which nodes of all trees each row passes, a sparse matrix (n, nodes), and where each tree's nodes begin."""

@@ -138,7 +138,7 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     def predict_proba(self, X: Any) -> Array | list[Array]:
         """The mean over trees of the class shares of a row's leaves (n, k); a list of these for several targets."""
-        found = self._rows(X).map(self._mean_value)
+        found = self._answers(X, self._mean_value)
         shares = [np.ascontiguousarray(found[:, t, : len(classes)]) for t, classes in enumerate(self._kinds)]
         return shares if len(shares) > 1 else shares[0]
 
@@ -150,7 +150,7 @@ class ForestClassifier(ClassifierMixin, Forest):
 
     def predict(self, X: Any) -> Array:
         """The class with the largest mean share (n,); (n, t) for several targets."""
-        found = _likeliest(self._kinds, self._rows(X).map(self._mean_value))
+        found = _likeliest(self._kinds, self._answers(X, self._mean_value))
         return found if found.shape[1] > 1 else found[:, 0]
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:

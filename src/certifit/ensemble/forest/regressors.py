@@ -92,7 +92,7 @@ class ForestRegressor(RegressorMixin, Forest):
 
     def predict(self, X: Any) -> Array:
         """The mean over trees of the means of the leaves that a row reaches (n,); (n, t) for several targets."""
-        found = self._rows(X).map(self._mean)
+        found = self._answers(X, self._mean)
         return found if found.shape[1] > 1 else found[:, 0]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:

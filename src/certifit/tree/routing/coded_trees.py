@@ -20,7 +20,8 @@ from certifit.tree.routing.route_loops import COLUMN, LEAF, MISSING_LEFT
 class CodingTuning:
     """When to turn rows into codes pays: for many rows, and enough trees for the columns."""
 
-    fewest_rows: int = 1000
+    fewest_rows: int = 500
+    shares: int = 16  # that threads have of the rows of a table, if each has as many rows
     columns_per_tree: int = 16
     most_thresholds: int = 254  # of a column
 
@@ -41,7 +42,9 @@ def coded_trees(
     packed, places = trees.steps["column"], np.arange(len(trees.steps))
     inner = np.flatnonzero(packed & LEAF == 0)
     column, threshold = (packed[inner] & COLUMN).astype(np.int64), trees.steps["threshold"][inner]
-    order = np.lexsort((threshold, column))
+    # By column and, within one, by threshold; few columns are sorted by counting.
+    order = np.argsort(threshold)
+    order = order[np.argsort(column[order].astype(np.uint16), kind="stable")]
     column, threshold = column[order], threshold[order]
     new = np.append(True, (column[1:] != column[:-1]) | (threshold[1:] != threshold[:-1]))[: len(inner)]
     counts = np.bincount(column[new], minlength=d)

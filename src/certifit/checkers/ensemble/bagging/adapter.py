@@ -173,9 +173,12 @@ def _check_unseen(
     size = float(np.abs(answers[known]).max(initial=1.0))
     off = float(np.abs(answers - told)[known].max(initial=0.0)) / size if same else float("inf")
     found = summarise(answers, y, w, k)
-    checks = [Check("out-of-bag answers off by, relative", off, 1e-9)]
-    if own or known.all():  # scikit-learn counts rows that every member saw as answered by 0
-        checks.append(Check("out-of-bag score off by", abs(found.score - float(model.oob_score_)), 1e-9))
+    # scikit-learn counts rows that every member saw as answered by 0.
+    score, said = (found if own else summarise(np.where(known, answers, 0.0), y, w, k)).score, float(model.oob_score_)
+    checks = [
+        Check("out-of-bag answers off by, relative", off, 1e-9),
+        Check("out-of-bag score off by", abs(score - said) / max(1.0, abs(said)), 1e-9),
+    ]
     if own:
         apart = float(np.abs(np.array([found.low, found.high]) - np.asarray(model.oob_interval_)).max())
         checks.append(Check("ends of its interval off by", apart, 1e-9))

@@ -50,6 +50,8 @@ def best_constant(y: Array, w: Array, loss: PlainScoreLoss, scores: int) -> Arra
         log_share = np.log(np.bincount(y.astype(np.int64), w, scores) / w.sum())
         return log_share - log_share.mean()
     mean = float(y[0] + w @ (y - y[0]) / w.sum())
+    # Once more from there: where one row outweighs all others, the first sum has only the digits of a distant y[0].
+    mean += float(w @ (y - mean) / w.sum())
     if name == "PlainSquaredError":
         return np.array([mean])
     if name in ("PlainPoisson", "PlainGamma"):

@@ -24,7 +24,10 @@ from certifit.checkers.ensemble.boosting.box_gap import (
 from certifit.checkers.ensemble.boosting.plain_trees import PlainTrees, final_scores, is_whole, stump_size
 from certifit.checkers.ensemble.boosting.stage_rules import bag_rows, best_constant, longest_step
 from certifit.checkers.ensemble.score_losses import (
+    PlainGamma,
     PlainHuber,
+    PlainLogLoss,
+    PlainMultinomial,
     PlainQuantile,
     PlainQuantiles,
     PlainScoreLoss,
@@ -185,7 +188,18 @@ def _row_parts(loss: PlainScoreLoss, y: Array, F: Array, step: Array) -> tuple[A
     slope, curve = (
         part.reshape(F.shape) for part in (loss.slope(y, _shaped(loss, F)), loss.curvature(y, _shaped(loss, F)))
     )
-    return slope, curve, np.abs(slope)
+    return slope, curve, np.abs(slope) + _slope_noise(loss, F, slope, curve)
+
+
+def _slope_noise(loss: PlainScoreLoss, F: Array, slope: Array, curve: Array) -> Array:
+    """What rounding of a slope is relative to besides its size, as a share of the allowance of sums.
+
+    Slopes are differences: of a mean exp t and y, of a probability and 0 or 1, which have the digits of their parts,
+    and a score has its own. Late stages have leaves where the differences are all but 0.
+    """
+    apart = 1.0 if isinstance(loss, PlainLogLoss | PlainMultinomial | PlainGamma) else 0.0
+    terms = np.abs(F) if loss.translates else 1.0 + np.abs(F)
+    return (apart + np.abs(slope) + np.abs(curve) * terms) / 16.0
 
 
 def certify_stages(

@@ -13,6 +13,7 @@ from certifit.checkers.ensemble.forest.out_of_bag import OutOfBag, summarise_tar
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, check_nodes, leaf_numbers, node_checks
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.midpoints import STRANGE, strange_thresholds
 from certifit.core import Certificate, Check
 from certifit.core.certificate import Kind
 from certifit.rows import Array, Rows
@@ -47,6 +48,7 @@ class FittedForest:
     objective: float
     splits: SplitClaim | None = None  # None where the draws of columns cannot be recomputed
     borders: tuple[Array, ...] = ()
+    midpoints: bool = False  # whether thresholds lie in the middle between the nearest rows of their node
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class UnseenClaim:
     interval: tuple[float, float] | None
     weight: Array  # (n,)
     measure: Callable[[Array, Array], float] | None = None  # the user's own score of answers and targets
+    blank: float = np.nan  # what it says of rows that every tree has drawn; a number counts in the score
 
 
 def certify_forest(
@@ -68,11 +71,13 @@ def certify_forest(
     y = rows.map(lambda block: np.asarray(block.y)).reshape(rows.n_rows, -1)
     X = _matrix(rows) if rows.in_memory else None
     looked = _chosen(forest.trees, rows.n_rows, tuning)
-    nodes, splits, scored = [], np.zeros(3), 0
+    nodes, splits, scored, strange = [], np.zeros(3), 0, 0
     for t in looked:
         claimed, w = forest.tree(t), forest.weights(t)
         at = leaf_numbers(claimed.tree, rows)
         nodes.append(check_nodes(claimed, at, y, w))
+        if forest.midpoints and X is not None:
+            strange += strange_thresholds(claimed.tree, X[w > 0])
         if forest.splits is not None and X is not None:
             effort = (max(1, tuning.entries // len(looked)), max(2, tuning.nodes // len(looked)))
             *found, count = check_splits(
@@ -80,6 +85,7 @@ def certify_forest(
             )
             splits, scored = np.maximum(splits, found), scored + count
     checks = (*beside, *node_checks(nodes))
+    checks += (Check(STRANGE, float(strange), 0.0),) if forest.midpoints and X is not None else ()
     facts: dict[str, Any] = {"trees looked at": f"{len(looked)} of {forest.trees}"}
     if forest.splits is not None and X is not None:
         checks += (
@@ -122,21 +128,25 @@ def _check_unseen(
         total[out] += claimed.value[leaf_numbers(claimed.tree, part)[out]]
         members += out
     several = members[:, None, None]
-    answers = np.where(several > 0, total / np.maximum(several, 1), np.nan)
+    answers = np.where(several > 0, total / np.maximum(several, 1), claim.blank)
     known, told = ~np.isnan(answers), claim.answers[index]
     same = bool(np.array_equal(known, ~np.isnan(told)))
     size = float(np.abs(answers[known]).max(initial=1.0))
     off = float(np.abs(answers - told)[known].max(initial=0.0)) / size if same else float("inf")
-    found = summarise_targets(claim.answers, y, claim.weight, classes)
-    score = found.score if claim.measure is None else claim.measure(claim.answers, y)
+    score = summarise_targets(claim.answers, y, claim.weight, classes).score
+    score = score if claim.measure is None else claim.measure(claim.answers, y)
+    unanswered = np.asarray(np.isnan(claim.answers).any(axis=(1, 2)))
+    unanswered[index] |= members == 0
+    found = summarise_targets(np.where(unanswered[:, None, None], np.nan, claim.answers), y, claim.weight, classes)
     checks: tuple[Check, ...] = (
         Check("out-of-bag answers off by, relative", off, 1e3 * EPS),
-        Check("out-of-bag score off by", abs(score - claim.score), 1e-9),
+        # R² of few members may be far below 0.
+        Check("out-of-bag score off by", abs(score - claim.score) / max(1.0, abs(claim.score)), 1e-9),
     )
     if claim.interval is not None:
         apart = float(np.abs(np.array([found.low, found.high]) - claim.interval).max())
         checks += (Check("ends of its interval off by", apart, 1e-9),)
-    seen = int((np.isnan(claim.answers).any(axis=(1, 2)) & (claim.weight > 0)).sum())
+    seen = int((unanswered & (claim.weight > 0)).sum())
     return checks, {**_facts(found, bool(classes)), "rows that every tree has drawn": str(seen)}
 
 

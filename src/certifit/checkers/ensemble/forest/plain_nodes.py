@@ -11,6 +11,7 @@ from scipy.special import xlogy
 
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.node_sums import clipped_shares, lost_squares
 from certifit.checkers.tree.plain_tree import PlainTree, plain_tree
 from certifit.core import Check
 from certifit.exceptions import DataError
@@ -101,7 +102,7 @@ def _target_measures(
     k = claimed.classes[t]
     sums = add_up(tree, np.bincount(at * k + y.astype(np.int64), w, m * k).reshape(m, k))
     share = sums / weight[:, None]
-    off = float(np.abs(share - claimed.value[:, t, :k]).max() / rounding)
+    off = float(np.abs(clipped_shares(tree, share[:, None])[:, 0] - claimed.value[:, t, :k]).max() / rounding)
     off = _worst(off, np.abs(claimed.value[:, t, k:]).max(initial=0.0) / rounding)
     return off, _class_impurity(claimed.criterion, share), np.full(m, 8 * rounding * (1 + np.log2(k + 1)))
 
@@ -121,18 +122,23 @@ def _amount_measures(
             spread[nodes] += spread[child] + 2 * step * moved[child] + weight[child] * step**2
             size[nodes] += size[child] + weight[child] * np.abs(step)
     allowed = 8 * EPS * np.abs(value) + rounding * size / weight + np.finfo(float).tiny
-    off = float((np.abs(moved) / weight / allowed).max())
+    if tree.clips is not None:  # a value may be the middle of others
+        allowed = allowed + 8 * EPS * np.abs(value).max()
+    apart = np.abs(moved) / weight if tree.clips is None else np.abs(tree.clipped(value + moved / weight) - value)
+    off = float((apart / allowed).max())
     if claimed.criterion == "poisson":
         logs = add_up(tree, np.bincount(at, w * xlogy(y, np.maximum(y, 0)), m)) / weight
-        impurity = logs - xlogy(value, value)
-        slack = 64 * rounding * (np.abs(logs) + np.abs(xlogy(value, value)) + np.abs(value)) + np.finfo(float).tiny
+        mean = value if tree.clips is None else value + moved / weight
+        impurity = logs - xlogy(mean, mean)
+        slack = 64 * rounding * (np.abs(logs) + np.abs(xlogy(mean, mean)) + np.abs(mean)) + np.finfo(float).tiny
     else:
         impurity = spread / weight - (moved / weight) ** 2
         largest = np.maximum(spread / weight, 0.0)
         slack = 64 * rounding * largest + 8 * allowed * np.sqrt(largest) + 8 * allowed**2 + np.finfo(float).tiny
     if tree.dtype != np.float64:
         # scikit-learn's impurity is the mean of squares minus the square of the mean, which lose digits far from 0.
-        slack += 64 * rounding * add_up(tree, np.bincount(at, w * y**2, m)) / weight
+        squares = add_up(tree, np.bincount(at, w * y**2, m)) / weight
+        slack += 64 * rounding * lost_squares(tree, squares, weight) / weight
     return off, impurity, slack
 
 

@@ -22,6 +22,7 @@ from certifit.checkers.ensemble.forest.adapter import (
 )
 from certifit.checkers.ensemble.forest.certificate import FittedForest, UnseenClaim, certify_forest
 from certifit.checkers.ensemble.forest.plain_nodes import ClaimedTree, claimed_tree, leaf_numbers
+from certifit.checkers.tree.adapter import clipping_columns
 from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
@@ -40,7 +41,11 @@ def audit_forest(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     weight = w * _class_factor(model, target)
     even = sample_weight is None and getattr(model, "class_weight", None) in (None, "balanced_subsample")
     draws = partial(_tree_weights, model, target, None if even else weight)
-    forest = FittedForest(len(model.estimators_), partial(_claimed, model, k), lambda t: 0, draws, _objective(model))
+    # Extremely randomised trees draw their thresholds.
+    middle = all(getattr(one, "splitter", "best") == "best" for one in model.estimators_)
+    forest = FittedForest(
+        len(model.estimators_), partial(_claimed, model, k), lambda t: 0, draws, _objective(model), midpoints=middle
+    )
     found = certify_forest(forest, rows, (), _unseen_claim(model, w, k))
     return replace(
         found, tol=tol, facts={**found.facts, "rows that float32 sends the other way": _astray(model, k, rows)}
@@ -80,7 +85,8 @@ def _tree_weights(model: Any, y: Array, weight: Array | None, t: int) -> Array:
 
 def _claimed(model: Any, k: tuple[int, ...], t: int) -> ClaimedTree:
     criterion = CRITERIA.get(model.criterion, model.criterion)
-    return claimed_tree(model.estimators_[t].tree_, int(model.n_features_in_), criterion, k, np.float32)
+    found = claimed_tree(model.estimators_[t].tree_, int(model.n_features_in_), criterion, k, np.float32)
+    return replace(found, tree=replace(found.tree, clips=clipping_columns(model)))
 
 
 def _objective(model: Any) -> float:
@@ -98,10 +104,8 @@ def _unseen_claim(model: Any, w: Array, k: tuple[int, ...]) -> UnseenClaim | Non
     name = "oob_decision_function_" if k else "oob_prediction_"
     if not hasattr(model, name) or callable(model.oob_score):
         return None
-    answers = unseen_answers(model, k)
-    # scikit-learn leaves zeros where no tree has a row out of bag, and averages without weights.
-    answers = np.where((answers.sum(axis=(1, 2)) == 0)[:, None, None], np.nan, answers) if k else answers
-    return UnseenClaim(answers, float(model.oob_score_), None, np.ones(len(w)))
+    # scikit-learn leaves zeros where no tree has a row out of bag, lets them count, and averages without weights.
+    return UnseenClaim(unseen_answers(model, k), float(model.oob_score_), None, np.ones(len(w)), blank=0.0)
 
 
 def _astray(model: Any, k: tuple[int, ...], rows: Rows, most: int = 10) -> str:
