@@ -250,8 +250,8 @@ class MultilayerPerceptron(Estimator):
         hidden = tuple(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist())
         if self.preset is not None:
             scaling = targets.attributes["center_"], targets.attributes["scale_"]
-            return tabular_network(scaling, hidden, targets.outputs, self.activation)
-        return perceptron(targets.rows.n_features, hidden, targets.outputs, self.activation)
+            return tabular_network(scaling, hidden, targets.outputs, self.activation).clipped
+        return perceptron(targets.rows.n_features, hidden, targets.outputs, self.activation).clipped
 
     def _start(self, network: Network, before: Attributes, random: Any, dtype: np.dtype) -> Array:
         """The parameters (p,) of an earlier fit, or first ones, drawn."""
@@ -449,8 +449,8 @@ class MultilayerPerceptron(Estimator):
         hidden = tuple(len(b) for b in self.intercepts_[:-1] if b.ndim == 1)
         outputs, activation = len(self.intercepts_[-1]), setting_in_use(self, "activation")
         if self.preset is not None:
-            return tabular_network((self.center_, self.scale_), hidden, outputs, activation)
-        return perceptron(len(self.coefs_[0]), hidden, outputs, activation)
+            return tabular_network((self.center_, self.scale_), hidden, outputs, activation).clipped
+        return perceptron(len(self.coefs_[0]), hidden, outputs, activation).clipped
 
     def _network(self) -> tuple[Network, list[LayerWeights]]:
         if "coefs_" not in vars(self):  # else it is fitted: scikit-learn's question takes a while

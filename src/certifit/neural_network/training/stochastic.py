@@ -14,6 +14,7 @@ from certifit.core.watch import Watch
 from certifit.files.checkpoint import Checkpoint
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
+from certifit.neural_network.training.optimiser_team import OptimiserTeam
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.training.rows_on_workers import slopes_of
 from certifit.neural_network.training.slopes import MinibatchRows, MinibatchSlopes
@@ -109,9 +110,11 @@ def train(
 def _epoch(slopes: MinibatchSlopes, rows: MinibatchRows, run: TrainingRun, rules: EpochRules) -> float:
     """One pass over all rows in minibatches, or what is left of it; return the mean of their penalised losses."""
     optimiser = run.optimiser
-    n, number, params = len(rows), optimiser.epochs, optimiser.params
+    n, number = len(rows), optimiser.epochs
     order = epoch_order(n, rows.columns, (optimiser.seed, number)) if rules.shuffle else np.arange(n)
     slopes.expect(order, rules.batch)
+    team = OptimiserTeam(optimiser, slopes.workers.count)
+    slopes.follow(team.copies)
     alpha = optimiser.rules.alpha if optimiser.rules.solver != "adamw" else 0.0
     batches = math.ceil(n / rules.batch)
     while run.batch < batches:
@@ -119,17 +122,18 @@ def _epoch(slopes: MinibatchSlopes, rows: MinibatchRows, run: TrainingRun, rules
         index = order[k * rules.batch : (k + 1) * rules.batch]
         weight = float(rows.w[index].sum())
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, found = slopes.at(rows, index, weight, (optimiser.seed, number, k))
-            weights = params[: optimiser.n_weights]
-            penalised = mean + 0.5 * alpha * float(weights @ weights) / weight
+            mean, found = slopes.pair_at(rows, index, weight, (optimiser.seed, number, k), team.move)
+            penalised = mean + 0.5 * alpha * team.squares / weight
         if not math.isfinite(penalised):
             slopes.refuse_divergence(rows, index, optimiser.steps)
         run.total += penalised * len(index)
         # Epochs of partial_fit beyond max_iter begin the schedule anew (warm restarts).
         share = (number % max(1, rules.max_iter) + k / batches) / max(1, rules.max_iter)
-        optimiser.step(found, weight, scheduled(optimiser.rules.schedule, share))
+        team.plan(found, weight, scheduled(optimiser.rules.schedule, share))
         run.batch += 1
         if rules.checkpoint is not None and run.batch < batches and rules.checkpoint.due:
+            team.settle()
             run.write(rules.checkpoint, rules.max_iter)
+    team.settle()
     mean, run.batch, run.total = run.total / n, 0, 0.0
     return mean
