@@ -89,7 +89,10 @@ _OVERFLOWED = ("infs or NaNs", "must be finite", "did not converge", "Singular m
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
-    """An estimator whose fit carries a certificate; where a fit fails or is interrupted, it is left unfitted."""
+    """An estimator whose fit carries a certificate; where a fit fails or is interrupted, it is left unfitted.
+
+    Networks alone keep what an interrupted fit has learnt, with a certificate that proves nothing.
+    """
 
     target: ClassVar[Target] = "none"  # what `fit` needs as y
     sparse: ClassVar[bool] = False  # whether X may be a sparse (CSR) matrix

@@ -8,6 +8,7 @@ slopes, only slopes travel, and all copies have the same bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 from certifit.neural_network.training.optimisers import Optimiser, PlannedStep
 from certifit.rows import Array
 

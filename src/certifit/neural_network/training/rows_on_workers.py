@@ -152,6 +152,7 @@ class WorkerSlopes(MinibatchSlopes):
             half = len(parts) // 2
             parts = [delayed(_add)(parts[k], parts[k + half]) for k in range(half)]
         losses, slopes = compute_tasks(parts[0])[0]
+        self.interrupt.answer()
         return float(losses[:chunks].sum()) / weight, slopes[None].copy()
 
     def _edges(self, number: int) -> list[int]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from certifit.core.interrupts import HeldInterrupt
 from certifit.exceptions import NotANumberError
 from certifit.files.rows_on_disk import arrays_on_disk
 from certifit.neural_network.layers.row_layers import LayerWeights
@@ -138,12 +139,15 @@ class MinibatchSlopes:
         self.losses = np.zeros(tuning.most_chunks)
         self.workers = Workers(1)
         self.spaces = [Workspace(reuse=True) for _ in range(tuning.most_chunks)]  # of each thread
+        self.interrupt = HeldInterrupt()
 
     def __enter__(self) -> MinibatchSlopes:
+        self.interrupt.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.workers.close()
+        self.interrupt.__exit__(*error)
 
     def chunks_of(self, rows: int) -> int:
         """The number of chunks of a minibatch: a power of two that no number of threads changes."""
@@ -183,6 +187,8 @@ class MinibatchSlopes:
         def work(thread: int) -> None:
             before(thread)
             for chunk in range(thread, chunks, threads):
+                if self.interrupt.noted:
+                    return
                 draw = np.random.default_rng((*seed, chunk)) if self.network.draws else None
                 here = rows.take(index[edges[chunk] : edges[chunk + 1]])
                 parts, slopes = self.parts[thread % len(self.parts)], self.slope_parts[0][chunk]
@@ -190,6 +196,7 @@ class MinibatchSlopes:
                 self.losses[chunk] = measure_chunk(self.network, self.loss, parts, slopes, here, weight, space)
 
         self.workers.run(work)
+        self.interrupt.answer()
         return float(self.losses[:chunks].sum()) / weight, add_chunks(self.slopes[0][:chunks], 2)
 
     def _use_threads(self, threads: int) -> None:
