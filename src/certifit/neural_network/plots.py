@@ -32,6 +32,7 @@ class PictureSheet(NamedTuple):
     columns: int
     space: int  # pixels between two of them
     inches: tuple[float, float]  # that one takes, in width and in height
+    between: str = "white"  # the colour between them
 
 
 def _broad_columns(count: int) -> int:
@@ -46,7 +47,7 @@ def _draw_sheet(ax: Axes | None, sheet: PictureSheet, title: str, **scale: Any) 
     ax.set_title(title, loc="left", fontsize=9)
     ax.set_axis_off()
     if len(sheet.pictures):
-        grey = colormaps["gray_r"].with_extremes(bad="0.9")  # between the pictures
+        grey = colormaps["gray_r"].with_extremes(bad=sheet.between)
         pixels = images_side_by_side(sheet.pictures, sheet.columns, sheet.space)
         ax.imshow(pixels, cmap=grey, interpolation="nearest", **scale)
     return ax
@@ -131,7 +132,7 @@ def plot_feature_maps(model: Any, image: Any, layer: int = 0, ax: Axes | None = 
     own = row.reshape(height, width, channels).mean(axis=2)
     own = least + (own - own.min()) / ((own.max() - own.min()) or 1.0) * (most - least)
     pictures = np.stack([own, *(one[place] for one in maps)])
-    sheet = PictureSheet(pictures, _broad_columns(count + 1), max(1, height // 12), (0.6, 0.6))
+    sheet = PictureSheet(pictures, _broad_columns(count + 1), max(1, height // 12), (0.6, 0.6), "0.9")
     words = f"{count} maps of {tall} x {broad} behind convolution {layer + 1}"
     return _draw_sheet(ax, sheet, words, vmin=least, vmax=most if most > least else least + 1.0)
 
