@@ -6,9 +6,10 @@ their sums are added pairwise in one order. So any number of threads gives the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -35,6 +36,7 @@ class TrainingTuning:
     least_work: float = 4e6  # multiplications of a minibatch below which one chunk is faster
     block_entries: int = 1 << 18  # numbers in the widest layer for a chunk of a full pass
     piece_entries: int = 1 << 22  # numbers of rows read at a time of a table on disk
+    diverged: float = 1e10  # growth of both loss and squared weights since the first minibatch that is a divergence
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,13 @@ def measure_chunk(
     return float(rows.w @ values)
 
 
+class LossAndWeights(NamedTuple):
+    """The penalised loss of a minibatch, and the sum of squares of the weights it was measured at."""
+
+    loss: float
+    squares: float
+
+
 class MinibatchSlopes:
     """Loss and slopes of minibatches of one network, on threads that stay."""
 
@@ -204,11 +213,23 @@ class MinibatchSlopes:
             self.workers.close()
             self.workers = Workers(threads)
 
-    def refuse_divergence(self, rows: MinibatchRows, index: Array, step: int) -> None:
+    def is_divergent(self, now: LossAndWeights, first: LossAndWeights) -> bool:
+        """Whether training diverged since the first minibatch.
+
+        A loss alone may be large because of the rows of a minibatch, weights alone because amounts are large.
+        """
+        grown = all(a > self.tuning.diverged * b > 0 for a, b in zip(now, first, strict=True))
+        return grown or not math.isfinite(now.loss)
+
+    def refuse_divergence(self, rows: MinibatchRows, index: Array, step: int, loss: float) -> None:
         """Say where numbers overflowed, and what to try: before the first step no rate has done that."""
-        with np.errstate(all="ignore"):
-            where = self.network.first_overflow(self.parts[0], dense_as(rows.take(index).X, self.params.dtype))
-        got = f"a loss that is not finite at step {step}; the first number that is not was in {where}"
+        if math.isfinite(loss):
+            got = f"a loss of {loss:.3g} at step {step}, more than {self.tuning.diverged:.0e} times the first one, "
+            got += "and weights that grew as much"
+        else:
+            with np.errstate(all="ignore"):
+                where = self.network.first_overflow(self.parts[0], dense_as(rows.take(index).X, self.params.dtype))
+            got = f"a loss that is not finite at step {step}; the first number that is not was in {where}"
         if not step:
             raise NotANumberError(
                 got=got,
@@ -217,7 +238,9 @@ class MinibatchSlopes:
             )
         raise NotANumberError(
             got=got,
-            wanted="finite numbers: training diverged",
+            wanted="numbers that stay small: training diverged"
+            if math.isfinite(loss)
+            else "finite numbers: training diverged",
             fix="Try a smaller learning_rate_init (a tenth), scaled columns (StandardScaler), or a larger alpha.",
         )
 

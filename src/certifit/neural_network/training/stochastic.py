@@ -17,7 +17,7 @@ from certifit.neural_network.output_losses import OutputLoss
 from certifit.neural_network.training.optimiser_team import OptimiserTeam
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.training.rows_on_workers import slopes_of
-from certifit.neural_network.training.slopes import MinibatchRows, MinibatchSlopes
+from certifit.neural_network.training.slopes import LossAndWeights, MinibatchRows, MinibatchSlopes
 from certifit.neural_network.training.training_run import TrainingProgress, TrainingRun
 from certifit.rows import Array
 
@@ -150,8 +150,10 @@ def _epoch(slopes: MinibatchSlopes, rows: MinibatchRows, run: TrainingRun, rules
             with np.errstate(over="ignore", invalid="ignore"):
                 mean, found = slopes.pair_at(rows, index, weight, (optimiser.seed, number, k), team.move)
                 penalised = mean + 0.5 * alpha * team.squares / weight
-            if not math.isfinite(penalised):
-                slopes.refuse_divergence(rows, index, optimiser.steps)
+            found_at = LossAndWeights(penalised, team.squares)
+            run.first = run.first or found_at
+            if slopes.is_divergent(found_at, run.first):
+                slopes.refuse_divergence(rows, index, optimiser.steps, penalised)
             run.total += penalised * len(index)
             # Epochs of partial_fit beyond max_iter begin the schedule anew (warm restarts).
             share = (number % max(1, rules.max_iter) + k / batches) / max(1, rules.max_iter)
