@@ -81,9 +81,16 @@ def network_epochs(title: str, options: Options) -> Report:
               "wanted"]  # fmt: skip
     note = f"{thread_count()} threads each; the least of {max(3, options.repeat)} epochs, without certifit's proof. "
     note += "'Its products alone': NumPy's products of matrices of the same shapes, in the same blocks and threads, "
-    note += "over the peer's whole prediction: no program that leaves these to the same BLAS can have a lower ratio."
+    note += "over the peer's whole prediction: no program that leaves these to the same BLAS can have a lower ratio. "
+    note += f"Kernels of NumPy's BLAS: {blas_kernels()}."
     table_ = Table(f"{words}; minibatches of {BATCH}", header, rows, note)
     return Report(title, [table_], {"rows": rows}, ("certifit", "torch", "jax"))
+
+
+def blas_kernels() -> str:
+    """What processor the BLAS of NumPy takes this one for."""
+    known = [one for one in ThreadpoolController().info() if one["user_api"] == "blas"]
+    return ", ".join(sorted({f"{one['internal_api']} {one['version']} for {one['architecture']}" for one in known}))
 
 
 def race(X: Array, y: Array, hidden: tuple[int, ...] | None, rounds: int) -> dict[str, tuple[Clock, Clock]]:

@@ -310,6 +310,7 @@ def test_results_print_show_and_turn_into_frames():
     frame = found.to_frame()
     assert frame["metric"].tolist() == ["neg_mean_absolute_error", "r2"]
     assert "<table>" in found._repr_html_()
+    assert "<details><summary>Certificate: statistical, holds</summary>" in found._repr_html_()
     assert "BootstrapSplit(n_splits=5" in str(found)
     with pytest.raises(KeyError, match="there are"):
         found["accuracy"]

@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
+import certifit.model_selection.choosing.choose_setting as choosing
 from certifit import DataError, choose_setting
 from certifit.checkers.model_selection.choices import certify_choice
 from certifit.checkers.model_selection.splits import SplitDeclaration, certify_splits, row_keys
@@ -134,3 +135,36 @@ def test_several_workers_choose_the_same():
         with pytest.raises(DataError, match=r"the setting \{'n_neighbors': -1\}"):
             choose_setting(KNeighborsClassifier(), {"n_neighbors": [5, -1]}, *IRIS, n_splits=5, n_jobs=2)
     np.testing.assert_array_equal(alone.claim.scores, two.claim.scores)
+
+
+def test_long_searches_take_all_cores_by_themselves(monkeypatch):
+    """The first setting is timed; what is left then goes to processes, with the same scores."""
+    X, y = load_iris(return_X_y=True)
+    grid = {"n_neighbors": [15, 5, 1]}
+    asked = []
+
+    class Recorded(choosing.Parallel):
+        def __init__(self, **terms):
+            asked.append(terms["n_jobs"])
+            super().__init__(**{**terms, "n_jobs": 1})
+
+    monkeypatch.setattr(choosing, "Parallel", Recorded)
+    monkeypatch.setattr(choosing, "thread_count", lambda: 3)
+    short = choose_setting(KNeighborsClassifier(), grid, X, y, n_splits=5)
+    assert asked == []
+    monkeypatch.setattr(choosing.FitTimes.__init__, "__defaults__", (choosing.SpreadTuning(0.0, 1e9),))
+    long = choose_setting(KNeighborsClassifier(), grid, X, y, n_splits=5)
+    assert asked == [3]
+    np.testing.assert_array_equal(short.claim.scores, long.claim.scores)
+    choose_setting(KNeighborsClassifier(), grid, X, y, n_splits=5, n_jobs=1)
+    assert asked == [3]
+
+
+def test_fits_that_use_several_cores_are_left_alone():
+    times = choosing.FitTimes()
+    assert not times.spreads(100)  # nothing is known yet
+    times.count, times.wall, times.cpu = 1, 5.0, 5.0
+    assert not times.spreads(1)
+    assert times.spreads(3) == (choosing.thread_count() > 1)
+    times.cpu = 9.0
+    assert not times.spreads(3)

@@ -368,3 +368,20 @@ def test_ties_cover_more_and_tiny_sets_cover_exactly():
     # The share that one calibration misses is Beta(1, 9), of variance .0082; ten tested rows add theirs.
     assert abs(missed / 4000 - 0.1) < 3 * np.sqrt((0.0082 + 0.09 / 10) / 400)
     assert tied / 4000 < 0.06
+
+
+def test_weights_are_refused_with_what_to_do_instead():
+    """Equal weights change nothing; a fit with weights of its own is calibrated as it is."""
+    X, y = DIABETES
+    w = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    model = ConformalRegressor(LinearRegression(), random_state=0)
+    with pytest.raises(DataError, match=r"different weights; wanted rows that count alike.*method='prefit'"):
+        model.fit(X, y, sample_weight=w)
+    assert not hasattr(model, "certificate_")
+    with pytest.raises(DataError, match="colour in fit; wanted X, y and groups"):
+        model.fit(X, y, colour="red")
+    same = model.fit(X, y, sample_weight=np.ones(len(y))).radius_[None]
+    assert same == model.fit(X, y).radius_[None]
+    first, rest = slice(0, 200), slice(200, None)
+    fitted = LinearRegression().fit(X[first], y[first], w[first])
+    assert ConformalRegressor(fitted, method="prefit").fit(X[rest], y[rest]).certificate_.holds

@@ -245,6 +245,18 @@ def test_divergence_is_caught_with_the_layer_the_step_and_what_to_try():
     assert "diverged" in str(caught.value)
 
 
+def test_divergence_is_caught_before_numbers_overflow():
+    """In float64 a loss may reach 1e274 and be finite; a row that is far off is no divergence."""
+    with pytest.raises(DataError, match=r"a loss of .* at step \d+, more than 1e\+10 times the first one.*_init"):
+        MLPRegressor(hidden_layer_sizes=(50, 50), solver="sgd", learning_rate_init=1e3, random_state=0).fit(
+            X * 1e3, X[:, 0]
+        )
+    far = X[:, 0].copy()
+    far[100] = 1e9
+    model = MLPRegressor(hidden_layer_sizes=(5,), batch_size=10, max_iter=3, random_state=0)
+    assert np.isfinite(model.fit(X, far).loss_)
+
+
 def test_a_loss_that_overflows_before_the_first_step_is_no_divergence():
     with pytest.raises(DataError, match=r"at step 0; .*before training begins\. Scale columns and amounts"):
         MLPRegressor(hidden_layer_sizes=(5,), random_state=0).fit(X, Y * 1e300)

@@ -114,9 +114,8 @@ def test_windows_of_workers_change_no_bit():
     assert isinstance(rows, DaskRows)
     there = RowsOnWorkers.of(rows, column, np.dtype(float))
     with MinibatchSlopes(network, loss, params) as plain:
-        wanted = [
-            (plain.at(here, order[k * 200 : (k + 1) * 200], 3.0, (0, k))[0], plain.slopes[0].copy()) for k in range(3)
-        ]
+        every = (plain.at(here, order[k * 200 : (k + 1) * 200], 3.0, (0, k)) for k in range(3))
+        wanted = [(value, slope.copy()) for value, slope in every]
     assert (plain.chunks_of(200), plain.chunks_of(100)) == (2, 1)
     for window in (1, 1 << 20):
         slopes = WorkerSlopes(there, network, loss, params, WorkerTuning(window))

@@ -87,7 +87,17 @@ CASES = [
         {"fused_path", "add_and_sum", "add_columns", "segment_hessian"},
     ),
     (certifit.AdditiveRegressor(alpha=0.01, max_iter=3, loss="poisson"), WIDTHS, {"add_and_sum"}),
-    (certifit.MLPClassifier(max_iter=2, random_state=0), KINDS, {"adam_step"}),
+    (
+        certifit.MLPClassifier(max_iter=2, random_state=0),
+        KINDS,
+        {"adam_step", "add_biases", "stop_slopes", "shift_scores", "find_softmax_slopes"},
+    ),
+    (certifit.MLPClassifier(max_iter=2, solver="sgd", random_state=0), KINDS == 1, {"momentum_step"}),
+    (
+        certifit.ConvNetClassifier([("conv", 2, 1), ("conv", 2, 2, 1, 1), ("max_pool", 2), "relu"], max_iter=2),
+        KINDS,
+        {"keep_largest", "spread_slopes", "add_windows"},
+    ),
     (certifit.MLPClassifier(max_iter=2, random_state=0, solver="sgd"), KINDS, {"momentum_step"}),
     (certifit.LocallyLinearEmbedding(n_neighbors=5, disconnected="join"), None, {"elimination_tree"}),
 ]

@@ -172,9 +172,7 @@ def _weighted_votes_and_sums() -> dict[str, AuditedModel]:
             ("GradientBoostingClassifier", "GradientBoostingRegressor"),
             AuditedModel(audit_gradient_boosting, ("estimators_", "train_score_")),
         ),
-        **dict.fromkeys(
-            ("MLPClassifier", "MLPRegressor"), AuditedModel(audit_perceptron, ("coefs_", "intercepts_", "loss_"))
-        ),
+        **dict.fromkeys(("MLPClassifier", "MLPRegressor"), AuditedModel(audit_perceptron, ("coefs_", "intercepts_"))),
         "OnnxNetwork": AuditedModel(audit_onnx_network, ("layers", "output")),
         "ConvNetClassifier": AuditedModel(audit_convolutional, ("coefs_", "intercepts_", "layers_")),
         "AdaBoostClassifier": AuditedModel(audit_boosted_classifier, (*boosted, "classes_")),

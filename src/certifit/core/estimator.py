@@ -97,7 +97,10 @@ class EstimatorType(ABCMeta):
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
-    """An estimator whose fit carries a certificate; where a fit fails or is interrupted, it is left unfitted."""
+    """An estimator whose fit carries a certificate; where a fit fails or is interrupted, it is left unfitted.
+
+    Networks alone keep what an interrupted fit has learnt, with a certificate that proves nothing.
+    """
 
     target: ClassVar[Target] = "none"  # what `fit` needs as y
     sparse: ClassVar[bool] = False  # whether X may be a sparse (CSR) matrix

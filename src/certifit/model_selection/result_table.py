@@ -36,7 +36,13 @@ class TabledResult(ABC):
 
     def _repr_html_(self) -> str:
         certificate = getattr(self, "certificate", None)
-        return self.table()._repr_html_() + ("" if certificate is None else certificate._repr_html_())
+        if certificate is None:
+            return self.table()._repr_html_()
+        verdict = f"{certificate.kind}, {'holds' if certificate.holds else 'does NOT hold'}"
+        # Its many lines are folded away where it holds: the result itself is what a notebook is to show.
+        opened = "" if certificate.holds else " open"
+        unfolded = f"<summary>Certificate: {verdict}</summary>{certificate._repr_html_()}"
+        return f"{self.table()._repr_html_()}<details{opened}>{unfolded}</details>"
 
     def to_frame(self) -> Any:
         """Return the table as a pandas data frame."""

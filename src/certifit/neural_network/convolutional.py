@@ -209,7 +209,7 @@ class ConvNetClassifier(NetworkClassifier):
         _ = Network(layers, (columns,)).shapes  # what does not fit is told in the user's layers
         moved = (MovedImages(found["image_shape_"], self.shifts, float(self.rotations), float(self.distortions)),)
         still = not (self.shifts or self.rotations or self.distortions)
-        return Network((*(() if still else moved), *fuse_pools(layers)), (columns,))
+        return Network((*(() if still else moved), *fuse_pools(layers)), (columns,)).clipped
 
     def _draw(self, layer: Layer, part: LayerWeights, fans: tuple[int, int], random: Any) -> None:
         """Draw a layer's first weights so that ReLUs keep the size of what passes (He et al. 2015)."""
@@ -225,7 +225,7 @@ class ConvNetClassifier(NetworkClassifier):
 
     def _fitted_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))
-        network = Network(fuse_pools(layers), (math.prod(self.image_shape_),))
+        network = Network(fuse_pools(layers), (math.prod(self.image_shape_),)).clipped
         return with_moments(network, getattr(self, "moments_", []))
 
     def _claim(self) -> NetworkClaim:

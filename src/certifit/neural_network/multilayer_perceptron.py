@@ -53,6 +53,14 @@ class PerceptronTargets(NamedTuple):
     outputs: int  # scores
 
 
+class InterruptedTraining(KeyboardInterrupt):
+    """Ctrl-C in a fit that keeps what it has reached."""
+
+    def __init__(self, words: str, attributes: Attributes) -> None:
+        super().__init__(words)
+        self.attributes = attributes
+
+
 class Unwatched:
     """A watch of `partial_fit`, which has no callbacks."""
 
@@ -158,6 +166,27 @@ class MultilayerPerceptron(Estimator):
         before = previous if self.warm_start and "coefs_" in previous else {}
         return self._in_use()._learn(rows, several, before, self._watch)
 
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, targets: int = 1, **more: Any) -> Self:
+        try:
+            return super()._fit_rows(X, y, sample_weight, targets, **more)
+        except InterruptedTraining as interrupt:
+            self.__dict__.update(interrupt.attributes)
+            raise
+
+    def _keep_interrupted(self, found: dict[str, Any]) -> None:
+        """Raise the interrupt of a training under way, with the fitted attributes that it has reached."""
+        if self.warm_start and self.checkpoint is not None:
+            raise KeyboardInterrupt  # the file has it; to go on from there, first weights must be those of before
+        kind, n = type(self).__name__, found["n_iter_"]
+        unit = "steps" if self.solver == "lbfgs" else "whole epochs"
+        best = "those with the best validation score" if found.get("validation_scores_") else "those of that moment"
+        words = f"interrupted after {n} {unit}; its weights are {best}"
+        noted = {name: value for name, value in vars(self).items() if name in ("n_features_in_", "feature_names_in_")}
+        certificate = Certificate("unproved", f"{words}; nothing is proved: audit(model, X, y) tells what can be")
+        attributes = {**noted, **found, "certificate_": certificate}
+        more = "partial_fit goes on, and so does " if self.solver != "lbfgs" else "to go on, use "
+        raise InterruptedTraining(f"{kind} was {words}. {more}fit with warm_start=True.", attributes)
+
     def _in_use(self) -> Self:
         """This estimator with the settings of its preset in place of those that were left at their defaults."""
         if self.preset is None:
@@ -209,6 +238,8 @@ class MultilayerPerceptron(Estimator):
             if incremental:
                 found["loss_curve_"] = [*before.get("loss_curve_", ()), *found["loss_curve_"]]
                 found["best_loss_"] = min(found["loss_curve_"])
+        if found.pop("interrupted"):
+            self._keep_interrupted({**targets.attributes, **found})
         found = {**targets.attributes, **found, "loss_": 0.0}
         found = {**found, **self._proof(found, targets)}
         if not incremental and self.checkpoint is not None:
@@ -250,8 +281,8 @@ class MultilayerPerceptron(Estimator):
         hidden = tuple(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist())
         if self.preset is not None:
             scaling = targets.attributes["center_"], targets.attributes["scale_"]
-            return tabular_network(scaling, hidden, targets.outputs, self.activation)
-        return perceptron(targets.rows.n_features, hidden, targets.outputs, self.activation)
+            return tabular_network(scaling, hidden, targets.outputs, self.activation).clipped
+        return perceptron(targets.rows.n_features, hidden, targets.outputs, self.activation).clipped
 
     def _start(self, network: Network, before: Attributes, random: Any, dtype: np.dtype) -> Array:
         """The parameters (p,) of an earlier fit, or first ones, drawn."""
@@ -287,7 +318,12 @@ class MultilayerPerceptron(Estimator):
         limits = FullBatchLimits(float(self.tol), self.max_iter, self.max_fun)
         with self._watch.loop("L-BFGS", self.max_iter, as_of_now) as watch:
             end = minimise(measure, params, limits, watch)
-        return {**_tensors(network, end.params), "n_iter_": end.n_iter, "history_": end.history}
+        return {
+            **_tensors(network, end.params),
+            "n_iter_": end.n_iter,
+            "history_": end.history,
+            "interrupted": end.interrupted,
+        }
 
     def _optimiser_rules(self) -> OptimiserRules:
         return OptimiserRules(
@@ -332,6 +368,7 @@ class MultilayerPerceptron(Estimator):
             "validation_scores_": None if score is None else end.scores,
             "best_validation_score_": None if score is None else end.best_score,
             "n_iter_": len(end.losses),
+            "interrupted": end.interrupted,
         }
 
     def _settle(self, network: Network, flat: Array, rows: Rows) -> tuple[Network, Attributes]:
@@ -449,8 +486,8 @@ class MultilayerPerceptron(Estimator):
         hidden = tuple(len(b) for b in self.intercepts_[:-1] if b.ndim == 1)
         outputs, activation = len(self.intercepts_[-1]), setting_in_use(self, "activation")
         if self.preset is not None:
-            return tabular_network((self.center_, self.scale_), hidden, outputs, activation)
-        return perceptron(len(self.coefs_[0]), hidden, outputs, activation)
+            return tabular_network((self.center_, self.scale_), hidden, outputs, activation).clipped
+        return perceptron(len(self.coefs_[0]), hidden, outputs, activation).clipped
 
     def _network(self) -> tuple[Network, list[LayerWeights]]:
         if "coefs_" not in vars(self):  # else it is fitted: scikit-learn's question takes a while

@@ -19,6 +19,7 @@ from certifit.neural_network.layers.row_layers import (
     LayerShapes,
     LayerWeights,
     Shape,
+    clip_dense_layers,
 )
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
@@ -113,11 +114,6 @@ class Network:
         images = any(len(one.output) > 1 for one in self.shapes)
         widest = max(one.output[0] for one in self.shapes)
         step, work = 128 if images else max(512, entries // widest), Workspace(reuse=True)
-        if len(x) > 2 * step:
-            parts = [
-                LayerWeights(part.W, np.tile(part.b, (step, 1))) if isinstance(layer, Dense) else part
-                for layer, part in zip(self.layers, parts, strict=True)
-            ]
         found = np.empty((len(x), *self.shapes[-1].output), x.dtype)
         for k in range(0, len(x), step):
             passed = x[k : k + step]
@@ -152,6 +148,11 @@ class Network:
             for layer, one in zip(self.layers, self.shapes, strict=True)
         ]
         return text_table([("layer", "output", "parameters"), *rows, ("all", "", str(self.n_parameters))], "lr")
+
+    @cached_property
+    def clipped(self) -> Network:
+        """The same network in fewer passes over memory, for training and for answers."""
+        return Network(clip_dense_layers(self.layers), self.rows)
 
 
 @cache

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, softmax, xlogy
 
+from certifit.neural_network.output_loss_loops import find_softmax_slopes, shift_scores
 from certifit.rows import Array
 
 
@@ -32,9 +33,9 @@ class OutputLoss(ABC):
         """The slopes of each row's loss in its scores (n, k)."""
         return self.answers(scores) - y
 
-    def values_and_slopes(self, scores: Array, y: Array) -> tuple[Array, Array]:
-        """Both at once; the slopes are an array of their own."""
-        return self.values(scores, y), self.slopes(scores, y)
+    def values_and_slopes(self, scores: Array, y: Array, factors: Array) -> tuple[Array, Array]:
+        """Both at once, the slopes times a factor of each row (n,); they are an array of their own."""
+        return self.values(scores, y), self.slopes(scores, y) * factors[:, None]
 
 
 def smoothed_targets(y: Array, smoothing: float, k: int) -> Array:
@@ -54,18 +55,16 @@ class SoftmaxCrossEntropy(OutputLoss):
         return softmax(scores, axis=1)
 
     def values(self, scores: Array, y: Array) -> Array:
-        return self.values_and_slopes(scores, y)[0]
+        return self.values_and_slopes(scores, y, np.ones(len(y), scores.dtype))[0]
 
-    def values_and_slopes(self, scores: Array, y: Array) -> tuple[Array, Array]:
+    def values_and_slopes(self, scores: Array, y: Array, factors: Array) -> tuple[Array, Array]:
         y = smoothed_targets(y, self.smoothing, y.shape[1])
-        shifted = scores - scores.max(axis=1, keepdims=True)
-        share = np.exp(shifted)
-        total = share.sum(axis=1, keepdims=True)
-        share /= total
+        powers, (aligned, totals) = np.empty_like(scores), np.empty((2, len(scores)), scores.dtype)
+        shift_scores(scores, y, powers, aligned)
+        np.exp(powers, out=powers)
+        find_softmax_slopes(powers, y, factors, totals)
         # Targets add up to 1, so that the logarithm of the total counts once.
-        values = np.log(total[:, 0]) - np.einsum("ij,ij->i", y, shifted)
-        share -= y
-        return values, share
+        return np.log(totals) - aligned, powers
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class MLPClassifier(NetworkClassifier):
     classes_ : (k,)
     coefs_ : list of (inputs, outputs), the weights of each layer
     intercepts_ : list of (outputs,), the biases
-    loss_ : float, the objective of these weights on all rows
+    loss_ : float, the objective of these weights on all rows; not there after Ctrl-C, which keeps the weights
     certificate_ : Certificate
         'stationary' with 'lbfgs', else 'exact': loss_ is what it says, and the gradient's largest entry.
     multilabel_ : bool, whether rows have any number of labels
@@ -162,7 +162,7 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
     ----------
     coefs_ : list of (inputs, outputs), the weights of each layer
     intercepts_ : list of (outputs,), the biases
-    loss_ : float, the objective of these weights on all rows
+    loss_ : float, the objective of these weights on all rows; not there after Ctrl-C, which keeps the weights
     certificate_ : Certificate
         'stationary' with 'lbfgs', else 'exact': loss_ is what it says, and the gradient's largest entry.
     center_, scale_ : (d,), medians of the columns and distances of their quartiles; with preset='tabular'

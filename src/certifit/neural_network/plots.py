@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -23,6 +23,34 @@ from certifit.exceptions import DataError
 from certifit.plots.fitted_models import ask, check_drawable
 from certifit.plots.style import COLOURS, MARKERS, images_side_by_side, new_axes, shorten, tidy
 from certifit.rows import Array, ArrayRows
+
+
+class PictureSheet(NamedTuple):
+    """Pictures of one size that are drawn side by side."""
+
+    pictures: Array  # (count, height, width)
+    columns: int
+    space: int  # pixels between two of them
+    inches: tuple[float, float]  # that one takes, in width and in height
+    between: str = "white"  # the colour between them
+
+
+def _broad_columns(count: int) -> int:
+    """The columns of a sheet that is twice as broad as tall."""
+    return int(np.ceil(np.sqrt(2 * count)))
+
+
+def _draw_sheet(ax: Axes | None, sheet: PictureSheet, title: str, **scale: Any) -> Axes:
+    """Draw pictures side by side in greys, dark where they are large, below a title."""
+    lines, (width, height) = max(1, -(-len(sheet.pictures) // sheet.columns)), sheet.inches
+    ax = new_axes(ax, max(width * sheet.columns + 0.3, 2.8), height * lines + 0.5)
+    ax.set_title(title, loc="left", fontsize=9)
+    ax.set_axis_off()
+    if len(sheet.pictures):
+        grey = colormaps["gray_r"].with_extremes(bad=sheet.between)
+        pixels = images_side_by_side(sheet.pictures, sheet.columns, sheet.space)
+        ax.imshow(pixels, cmap=grey, interpolation="nearest", **scale)
+    return ax
 
 
 def plot_filters(model: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
@@ -57,13 +85,9 @@ def plot_filters(model: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
         raise DataError(got=f"layer={layer!r} of {len(filters)} convolutions", wanted=f"0 to {len(filters) - 1}")
     windows = filters[layer].mean(axis=1)
     count, height, width = windows.shape
-    columns = int(np.ceil(np.sqrt(2 * count)))
-    ax = new_axes(ax, 0.55 * columns + 0.3, 0.55 * -(-count // columns) + 0.5)
     most = float(np.abs(windows).max()) or 1.0
-    ax.imshow(images_side_by_side(windows, columns, 1), cmap="gray_r", vmin=-most, vmax=most, interpolation="nearest")
-    ax.set_title(f"{count} filters of {height} x {width}", loc="left", fontsize=9)
-    ax.set_axis_off()
-    return ax
+    sheet = PictureSheet(windows, _broad_columns(count), 1, (0.55, 0.55))
+    return _draw_sheet(ax, sheet, f"{count} filters of {height} x {width}", vmin=-most, vmax=most)
 
 
 def plot_feature_maps(model: Any, image: Any, layer: int = 0, ax: Axes | None = None) -> Axes:
@@ -102,21 +126,15 @@ def plot_feature_maps(model: Any, image: Any, layer: int = 0, ax: Axes | None = 
         raise DataError(got=f"an image of shape {row.shape}", wanted=f"one of shape {tuple(model.image_shape_)}")
     maps = feature_maps(read_convolutional(model), row.reshape(1, -1), layer)
     count, tall, broad = maps.shape
-    columns = int(np.ceil(np.sqrt(2 * (count + 1))))
-    lines = -(-(count + 1) // columns)
     # Maps are drawn as large as the image, whose own numbers take their scale.
     place = np.ix_(np.arange(height) * tall // height, np.arange(width) * broad // width)
     least, most = min(0.0, float(maps.min())), float(maps.max())
     own = row.reshape(height, width, channels).mean(axis=2)
     own = least + (own - own.min()) / ((own.max() - own.min()) or 1.0) * (most - least)
-    sheet = images_side_by_side(np.stack([own, *(one[place] for one in maps)]), columns, max(1, height // 12))
-    ax = new_axes(ax, max(0.6 * columns + 0.3, 2.8), 0.6 * lines + 0.5)
-    grey = colormaps["gray_r"].with_extremes(bad="0.9")  # between the pictures
-    ax.imshow(sheet, cmap=grey, vmin=least, vmax=most if most > least else least + 1.0, interpolation="nearest")
+    pictures = np.stack([own, *(one[place] for one in maps)])
+    sheet = PictureSheet(pictures, _broad_columns(count + 1), max(1, height // 12), (0.6, 0.6), "0.9")
     words = f"{count} maps of {tall} x {broad} behind convolution {layer + 1}"
-    ax.set_title(words, loc="left", fontsize=9)
-    ax.set_axis_off()
-    return ax
+    return _draw_sheet(ax, sheet, words, vmin=least, vmax=most if most > least else least + 1.0)
 
 
 def feature_maps(claim: NetworkClaim, row: Array, layer: int) -> Array:
@@ -170,17 +188,11 @@ def plot_mistakes(model: Any, images: Any, y: Any, count: int = 12, ax: Axes | N
     chosen = np.asarray(model.classes_)[probability.argmax(axis=1)]
     wrong = np.flatnonzero(chosen != truth)
     wrong = wrong[np.argsort(-probability.max(axis=1)[wrong], kind="stable")][:count]
-    columns = max(1, min(6, len(wrong)))
-    ax = new_axes(ax, 1.1 * columns + 0.2, 1.35 * max(1, -(-len(wrong) // columns)) + 0.4)
-    ax.set_title(f"{(chosen != truth).sum()} of {len(truth)} wrong, the surest first", loc="left", fontsize=9)
-    ax.set_axis_off()
-    if not len(wrong):
-        return ax
-    height, width = pictures.shape[1:]
+    columns, (height, width) = max(1, min(6, len(wrong))), pictures.shape[1:]
     space = max(2, int(0.3 * height))
-    sheet = images_side_by_side(pictures[wrong].astype(float), columns, space)
-    ax.imshow(sheet, cmap="gray_r", interpolation="nearest")
-    ax.set_ylim(len(sheet) + space, -0.5)  # room for the words below the last line
+    sheet = PictureSheet(pictures[wrong].astype(float), columns, space, (1.1, 1.35))
+    ax = _draw_sheet(ax, sheet, f"{(chosen != truth).sum()} of {len(truth)} wrong, the surest first")
+    ax.set_ylim(-(-len(wrong) // columns) * (height + space), -0.5)  # room for the words below the last line
     for k, row in enumerate(wrong):
         left, top = k % columns * (width + space), k // columns * (height + space)
         words = f"{shorten(chosen[row], 8)} ({probability[row].max():.0%}), is {shorten(truth[row], 8)}"

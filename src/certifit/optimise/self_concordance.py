@@ -38,7 +38,7 @@ class HessianPoint:
         if self.factor.cholesky is None:
             return None
         with np.errstate(over="ignore", invalid="ignore"):  # where no curvature is left, nothing is proved
-            inverse = self.factor.solve(np.eye(len(self.H)))
+            inverse = self.factor.inverse()
         return inverse if np.isfinite(inverse).all() else None
 
     def decrement(self, g: Array) -> float:

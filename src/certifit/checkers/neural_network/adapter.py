@@ -92,7 +92,7 @@ def read_perceptron(model: Any) -> NetworkClaim:
         coefs[-1].shape[1],
         float(checked_setting(model, "alpha", ALPHA)) if solver != "adamw" else 0.0,
         # scikit-learn's loss_ of minibatches is their mean while weights were still moving.
-        float(numbers(model, "loss_")) if ours or solver == "lbfgs" else None,
+        claimed_loss(model) if ours or solver == "lbfgs" else None,
         stationary=solver == "lbfgs" or not ours,
         smoothing=label_smoothing(model),
     )
@@ -114,6 +114,15 @@ def _column_layers(
                         wanted="frequencies and sums for each column", fix=_LEAVE)  # fmt: skip
     embedding = [PlainPeriodic(coefs[0], intercepts[0]), PlainColumnDense(coefs[1], intercepts[1])]
     return [PlainRobustColumns(centre, scale), *embedding], coefs[2:], intercepts[2:]
+
+
+def claimed_loss(model: Any) -> float | None:
+    """The loss that a model claims; None of one whose fit was interrupted, which claims nothing."""
+    if hasattr(model, "loss_"):
+        return float(numbers(model, "loss_"))
+    if getattr(getattr(model, "certificate_", None), "kind", "") == "unproved":
+        return None
+    raise DataError(got=f"a {type(model).__name__} without loss_", wanted="a fitted model", fix="Call fit first.")
 
 
 def label_smoothing(model: Any) -> float:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.fitted import fitted_rows, setting
 from certifit.checkers.neural_network.adapter import (
     ALPHA,
     SOLVER,
+    claimed_loss,
     fitted_tensors,
     label_smoothing,
     network_output,
@@ -93,7 +94,7 @@ def read_convolutional(model: Any) -> NetworkClaim:
         network_output(model, outputs),
         outputs,
         alpha if setting(model, "solver", SOLVER) != "adamw" else 0.0,
-        float(numbers(model, "loss_")),
+        claimed_loss(model),
         stationary=False,
         smoothing=label_smoothing(model),
     )

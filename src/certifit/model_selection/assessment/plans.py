@@ -205,11 +205,16 @@ def _suitable(problem: AssessedProblem, tuning: PlanTuning = PlanTuning()) -> tu
     return "repeated", f"{n} rows are few: folds are drawn several times, which narrows the interval"
 
 
+OF_ALL_METHODS = ("method", "metrics", "confidence", "random_state", "groups", "sample_weight", "n_jobs")
+
+
 def _refuse_unknown(of: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
-            wanted = f"one of {', '.join(known)}" if known else "no options"
-            raise DataError(got=f"{name}={options[name]!r} with {of}", wanted=wanted, fix=did_you_mean(name, known))
+            more = f"or of any method {', '.join(OF_ALL_METHODS)}"
+            wanted = f"an option of it ({', '.join(known)}), {more}" if known else f"no options of its own, {more}"
+            near = did_you_mean(name, (*known, *OF_ALL_METHODS))
+            raise DataError(got=f"{name}={options[name]!r} with {of}", wanted=wanted, fix=near)
 
 
 def _splits(

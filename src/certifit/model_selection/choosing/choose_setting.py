@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +34,7 @@ from certifit.model_selection.assessment.plans import AssessmentPlan, FoldSplits
 from certifit.model_selection.assessment.resampled_errors import score_rows
 from certifit.model_selection.choosing.successive_halving import best_settings, rung_rows, rung_shares
 from certifit.model_selection.result_table import ResultTable, TabledResult
-from certifit.rows import Array
+from certifit.rows import Array, thread_count
 
 PAIRED = "one standard error of the difference"
 RULES: Mapping[str, float] = {"best": 0.0, "one standard error": 1.0, PAIRED: 1.0}
@@ -124,7 +125,8 @@ def choose_setting(
         are then tried in random order until it has passed), n_candidates (settings drawn from the grid at random;
         None: all), factor (of successive halving: 3, say, goes on with a third of the settings on three times as
         many rows; None: all settings on all rows), min_resources (rows to begin with, at least),
-        n_splits (10 folds), draws (500), groups (n,), sample_weight (n,) and n_jobs
+        n_splits (10 folds), draws (500), groups (n,), sample_weight (n,) and n_jobs (processes; None: one for each
+        core as soon as what is left would take one core ten seconds, unless fits use several cores themselves)
 
     Returns
     -------
@@ -288,23 +290,61 @@ def _hold_out_settings(
     Fits of all settings are one queue, so that no process waits for the last fold of another's setting.
     """
     chosen = [replace(problem, estimator=_with_setting(problem.estimator, setting)) for setting in settings]
-    if problem.n_jobs in (None, 1) or hold_out_by_sums(chosen[0], splits) is not None:
-        for one, setting in zip(chosen, settings, strict=True):
-            by_sums = hold_out_by_sums(one, splits)
-            yield [_fit_setting(one, setting, splits, i) for i in range(len(splits))] if by_sums is None else by_sums
+    n_jobs, timed, first = problem.n_jobs, FitTimes(), 0
+    serial = n_jobs == 1 or hold_out_by_sums(chosen[0], splits) is not None
+    while first < len(settings) and (serial or (n_jobs is None and not timed.spreads(len(settings) - first))):
+        with timed.another():
+            by_sums = hold_out_by_sums(chosen[first], splits)
+            fits = (_fit_setting(chosen[first], settings[first], splits, i) for i in range(len(splits)))
+            found = [*fits] if by_sums is None else by_sums
+        first += 1
+        yield found
+    if first == len(settings):
         return
     fit = carrying_choice(_fit_setting)
     jobs = (
         delayed(fit)(one, setting, splits, i)
-        for one, setting in zip(chosen, settings, strict=True)
+        for one, setting in zip(chosen[first:], settings[first:], strict=True)
         for i in range(len(splits))
     )
-    answers = Parallel(n_jobs=problem.n_jobs, return_as="generator")(jobs)
+    # Of tables that processes share by a file, their fits could not write to a copy of their own.
+    own = {"n_jobs": thread_count(), "max_nbytes": None} if n_jobs is None else {"n_jobs": n_jobs}
+    answers = Parallel(**own, return_as="generator")(jobs)
     try:
-        for _ in settings:
+        for _ in settings[first:]:
             yield [next(answers) for _ in range(len(splits))]
     finally:
         answers.close()
+
+
+@dataclass(frozen=True)
+class SpreadTuning:
+    """When the fits of a search go to all cores although nobody said so."""
+
+    least_seconds: float = 10.0  # that those still to come would take on one core; processes take two to begin
+    most_busy: float = 1.3  # cores that a fit keeps busy by itself
+
+
+class FitTimes:
+    """What the settings tried so far took, by the clock and by the processor."""
+
+    def __init__(self, tuning: SpreadTuning = SpreadTuning()) -> None:
+        self.tuning, self.count, self.wall, self.cpu = tuning, 0, 0.0, 0.0
+
+    @contextmanager
+    def another(self) -> Iterator[None]:
+        """Time one more setting."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        yield
+        self.count += 1
+        self.wall += time.perf_counter() - wall
+        self.cpu += time.process_time() - cpu
+
+    def spreads(self, left: int) -> bool:
+        """Whether so many more settings are worth processes of their own, one for each core."""
+        if not self.count or left * self.wall / self.count < self.tuning.least_seconds:
+            return False
+        return thread_count() > 1 and self.cpu <= self.tuning.most_busy * self.wall
 
 
 def _with_setting(estimator: Any, setting: Mapping[str, Any]) -> Any:

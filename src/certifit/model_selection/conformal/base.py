@@ -67,7 +67,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
     n_folds_: int
     certificate_: Certificate
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **unused: Any) -> Self:
         """Fit the estimator and calibrate it.
 
         Parameters
@@ -83,6 +83,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
             setting.check(name, getattr(self, name))
         # A fit that fails leaves no certificate of an earlier one.
         self.__dict__.pop("certificate_", None)
+        self._refuse_weights(unused)
         self._check_estimator()
         X, n = with_rows(X), count_rows(X)
         target, members = np.asarray(y), None if groups is None else np.asarray(groups)
@@ -128,6 +129,18 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
                 wanted="a coverage above 0.5: that of folds is proved up to twice the chance of a miss",
                 fix="method='split' proves any coverage.",
             )  # fmt: skip
+
+    def _refuse_weights(self, unused: dict[str, Any]) -> None:
+        """Refuse weights that differ, and whatever else no fit takes."""
+        weights = unused.pop("sample_weight", None)
+        if unused:
+            raise DataError(got=f"{', '.join(sorted(unused))} in fit", wanted="X, y and groups")
+        if weights is not None and np.unique(np.asarray(weights)).size != 1:
+            raise DataError(
+                got="sample_weight with different weights",
+                wanted="rows that count alike: coverage is proved by counting rows that were drawn like new ones",
+                fix="Fit the estimator with its weights first, and calibrate it on other rows with method='prefit'.",
+            )
 
     def _check_groups(self, groups: Array) -> None:
         if self.method in ("cv+", "jackknife+"):

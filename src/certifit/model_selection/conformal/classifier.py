@@ -110,10 +110,10 @@ class ConformalClassifier(ClassifierMixin, ConformalModel):
             raise DataError(got="targets of one class", wanted="at least two classes")
         return y
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> ConformalClassifier:
+    def fit(self, X: Any, y: Any, groups: Any = None, **unused: Any) -> ConformalClassifier:
         if groups is not None and self.conditional:
             raise DataError(got="groups with conditional='class'", wanted="one of the two")
-        super().fit(X, y, groups)
+        super().fit(X, y, groups, **unused)
         return self
 
     def _fit_copies(self, X: Any, y: Array, splits: list[Split]) -> list[Any]:

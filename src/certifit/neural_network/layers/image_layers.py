@@ -7,6 +7,7 @@ its weights with the windows side by side; so are its slopes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from certifit.exceptions import DataError
+from certifit.neural_network.layers.pool_loops import add_windows
 from certifit.neural_network.layers.row_layers import Layer, LayerShapes, LayerWeights, Shape
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
@@ -43,12 +45,18 @@ def with_zeros_around(x: Array, p: int, work: Workspace) -> Array:
     return wide
 
 
+def windows_of(x: Array, sides: tuple[int, int], steps: tuple[int, int], counts: tuple[int, int]) -> Array:
+    """Views of the windows of images (channels, height, width, rows) as (channels, *sides, *counts, rows)."""
+    channel, down, right, row = x.strides
+    strides = (channel, down, right, down * steps[0], right * steps[1], row)
+    return np.lib.stride_tricks.as_strided(x, (len(x), *sides, *counts, x.shape[3]), strides, writeable=False)
+
+
 def side_by_side(seen: Array, work: Workspace) -> Array:
-    """Windows (channels, height, width, rows, a, b) as columns of (channels · a · b, height · width · rows)."""
-    source = seen.transpose(0, 4, 5, 1, 2, 3)
-    columns = work.array(source.shape, seen.dtype)
-    columns[...] = source
-    return columns.reshape(int(np.prod(source.shape[:3])), -1)
+    """Windows (channels, a, b, height, width, rows) as columns of (channels · a · b, height · width · rows)."""
+    columns = work.array(seen.shape, seen.dtype)
+    columns[...] = seen
+    return columns.reshape(math.prod(seen.shape[:3]), -1)
 
 
 @dataclass(frozen=True)
@@ -104,12 +112,12 @@ class Conv2D(Layer):
     def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         s = self.stride
         wide = with_zeros_around(x, self.padding, work)
-        seen = np.lib.stride_tricks.sliding_window_view(wide, self.window, axis=(1, 2))[:, ::s, ::s]
-        columns = side_by_side(seen, work)
+        _, height, width = self.shapes(x.shape[:3]).output
+        columns = side_by_side(windows_of(wide, self.window, (s, s), (height, width)), work)
         y = work.array((self.channels, columns.shape[1]), x.dtype)
         np.matmul(weights.W.reshape(self.channels, -1), columns, out=y)
         y += weights.b[:, None]
-        return y.reshape(self.channels, *seen.shape[1:4]), (columns, wide.shape, work)
+        return y.reshape(self.channels, height, width, -1), (columns, wide.shape, work)
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
@@ -123,11 +131,8 @@ class Conv2D(Layer):
         _, height, width, n = delta.shape
         p, s, (a, b) = self.padding, self.stride, self.window
         back = np.matmul(weights.W.reshape(self.channels, -1).T, flat, out=work.array(columns.shape, delta.dtype))
-        back = back.reshape(shape[0], a, b, height, width, n)
-        wide = zeros(shape, delta.dtype, work)
-        for i in range(a):
-            for j in range(b):
-                wide[:, i : i + s * height : s, j : j + s * width : s] += back[:, i, j]
+        wide = work.array(shape, delta.dtype)
+        add_windows(back.reshape(shape[0], a, b, height, width, n), s, s, wide)
         return wide[:, p : shape[1] - p, p : shape[2] - p] if p else wide
 
 

@@ -10,11 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from certifit.neural_network.layers.image_layers import Conv2D, MaxPool, Pool, side_by_side, with_zeros_around, zeros
+from certifit.neural_network.layers.image_layers import (
+    Conv2D,
+    MaxPool,
+    Pool,
+    side_by_side,
+    windows_of,
+    with_zeros_around,
+)
+from certifit.neural_network.layers.pool_loops import add_windows, keep_largest, spread_slopes
 from certifit.neural_network.layers.row_layers import Layer, LayerShapes, LayerWeights, ReLU, Shape
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
@@ -34,8 +42,11 @@ class PooledConvolution(Layer):
 
     convolution: Conv2D
     pool: Pool
+    clip: bool = False  # whether a ReLU follows, which the largest values alone can have
 
-    stands_for: ClassVar[int] = 2
+    @property
+    def stands_for(self) -> int:  # type: ignore[override]
+        return 3 if self.clip else 2
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -51,42 +62,41 @@ class PooledConvolution(Layer):
         s, (u, v) = self.convolution.stride, self.pool.window
         channels, height, width = self.shapes(x.shape[:3]).output
         wide = with_zeros_around(x, self.convolution.padding, work)
-        seen = np.lib.stride_tricks.sliding_window_view(wide, self.tile, axis=(1, 2))
-        columns = side_by_side(seen[:, :: u * s, :: v * s][:, :height, :width], work)
+        columns = side_by_side(windows_of(wide, self.tile, (u * s, v * s), (height, width)), work)
         matrix = self._shifted(weights.W)
         places = np.matmul(matrix, columns, out=work.array((len(matrix), columns.shape[1]), x.dtype))
-        places = places.reshape(u * v, channels, -1)
-        pooled = np.maximum if isinstance(self.pool, MaxPool) else np.add
-        y = work.array(places.shape[1:], x.dtype)
-        y[...] = places[0]
-        for one in places[1:]:
-            pooled(y, one, out=y)
-        if pooled is np.add:
-            y *= x.dtype.type(1 / len(places))
-        answer = np.add(y, weights.b[:, None], out=work.array(y.shape, x.dtype))
-        return answer.reshape(channels, height, width, -1), (columns, matrix, wide.shape, places, y, work)
+        slabs = places.reshape(u * v, channels, -1)
+        y = work.array(slabs.shape[1:], x.dtype)
+        where = None
+        if isinstance(self.pool, MaxPool):
+            where = work.array(y.shape, np.uint8)
+            keep_largest(slabs, weights.b, self.clip, y, where)
+        else:
+            np.add.reduce(slabs, axis=0, out=y)
+            y *= x.dtype.type(1 / len(slabs))
+            y += weights.b[:, None]
+        return y.reshape(channels, height, width, -1), (columns, matrix, wide.shape, slabs, where, work)
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        columns, matrix, shape, places, y, work = memory
+        columns, matrix, shape, slabs, where, work = memory
         flat = delta.reshape(len(delta), -1)
-        np.sum(flat, axis=1, out=slopes.b)
-        every = work.array(places.shape, delta.dtype)
-        if isinstance(self.pool, MaxPool):
-            left = every[-1]  # slopes that no place has taken yet: what the others leave is the last one's
-            left[...] = flat
-            for one, target in zip(places[:-1], every[:-1], strict=True):
-                np.multiply(left, one == y, out=target)
-                left -= target
+        # What the slabs held is not needed any more: slopes take their place.
+        if where is not None:
+            spread_slopes(flat, where, slabs)
         else:
-            every[...] = flat * flat.dtype.type(1 / len(places))
-        every = every.reshape(len(matrix), -1)
+            slabs[...] = flat * flat.dtype.type(1 / len(slabs))
+        np.sum(flat, axis=1, out=slopes.b)
+        every = slabs.reshape(len(matrix), -1)
         self._unshift(every @ columns.T, slopes.W)
         if not further:
             return None
         back = np.matmul(matrix.T, every, out=work.array(columns.shape, delta.dtype))
-        return self._add_windows(back.reshape(shape[0], *self.tile, *delta.shape[1:]), shape, work)
+        s, p, (u, v) = self.convolution.stride, self.convolution.padding, self.pool.window
+        wide = work.array(shape, delta.dtype)
+        add_windows(back.reshape(shape[0], *self.tile, *delta.shape[1:]), u * s, v * s, wide)
+        return wide[:, p : shape[1] - p, p : shape[2] - p]
 
     def _shifts(self) -> Iterator[tuple[int, slice, slice]]:
         """The place of each of a pool's windows in the larger one."""
@@ -111,26 +121,6 @@ class PooledConvolution(Layer):
         for k, rows, columns in self._shifts():
             slopes += every[k, :, :, rows, columns]
 
-    def _add_windows(self, back: Array, shape: Shape, work: Workspace) -> Array:
-        """Add slopes in overlapping windows where they lie in the image, without its padding.
-
-        Windows begin every `down` rows and `right` columns: their first `down` x `right` places are added for all
-        windows at once, then the next.
-        """
-        p, s, (u, v) = self.convolution.padding, self.convolution.stride, self.pool.window
-        down, right = u * s, v * s
-        channels, A, B, height, width, n = back.shape
-        tall = max(height + (A - 1) // down, -(-shape[1] // down))
-        broad = max(width + (B - 1) // right, -(-shape[2] // right))
-        wide = zeros((channels, down * tall, right * broad, n), back.dtype, work)
-        target = wide.reshape(channels, tall, down, broad, right, n).transpose(0, 2, 4, 1, 3, 5)
-        for i in range(0, A, down):
-            for j in range(0, B, right):
-                part = back[:, i : i + down, j : j + right]
-                y, x = i // down, j // right
-                target[:, : part.shape[1], : part.shape[2], y : y + height, x : x + width] += part
-        return wide[:, p : shape[1] - p, p : shape[2] - p]
-
 
 def fuse_pools(layers: Sequence[Layer], tuning: FusionTuning = FusionTuning()) -> tuple[Layer, ...]:
     """The same network with convolutions and the pooling after them as one layer, where that is faster.
@@ -145,10 +135,9 @@ def fuse_pools(layers: Sequence[Layer], tuning: FusionTuning = FusionTuning()) -
         if isinstance(second, ReLU) and isinstance(third, MaxPool):
             second, third = third, second
         if isinstance(first, Conv2D) and isinstance(second, Pool) and _pays(first, second, tuning):
-            found.append(PooledConvolution(first, second))
-            if second is not layers[k + 1]:
-                found.append(ReLU())
-            k += 2 if second is layers[k + 1] else 3
+            clip = isinstance(second, MaxPool) and isinstance(third, ReLU)
+            found.append(PooledConvolution(first, second, clip))
+            k += 3 if clip else 2
         else:
             found.append(layers[k])
             k += 1

@@ -11,12 +11,14 @@ output, writes those in the layer's own weights, and returns those in its input.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import erf, expit
 
+from certifit.neural_network.layers.dense_loops import add_biases, stop_slopes
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.rows import Array
 
@@ -65,9 +67,14 @@ class Layer(ABC):
 
 @dataclass(frozen=True)
 class Dense(Layer):
-    """Every unit is a weighted sum of all values, plus its bias: y = x W + b."""
+    """Every unit is a weighted sum of all values, plus its bias: y = x W + b; with `clip` then max(y, 0)."""
 
     units: int
+    clip: bool = field(default=False, repr=False)  # whether a ReLU follows, in the same pass over memory
+
+    @property
+    def stands_for(self) -> int:  # type: ignore[override]
+        return 2 if self.clip else 1
 
     def shapes(self, rows: Shape) -> LayerShapes:
         values = int(np.prod(rows))
@@ -75,14 +82,16 @@ class Dense(Layer):
 
     def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         y = np.matmul(x, weights.W, out=work.array((len(x), self.units), weights.W.dtype))
-        # A bias for each row is added faster than one for all of them, where rows are short.
-        y += weights.b if weights.b.ndim == 1 else weights.b[: len(y)]
-        return y, x
+        add_biases(y, weights.b, self.clip)
+        return y, (x, y)
 
     def backward(
         self, delta: Array, memory: Any, weights: LayerWeights, slopes: LayerWeights, further: bool = True
     ) -> Array | None:
-        np.matmul(memory.T, delta, out=slopes.W)
+        x, y = memory
+        if self.clip:
+            stop_slopes(delta, y)
+        np.matmul(x.T, delta, out=slopes.W)
         np.add.reduce(delta, axis=0, out=slopes.b)
         return delta @ weights.W.T if further else None
 
@@ -213,3 +222,15 @@ ACTIVATIONS: dict[str, Layer] = {
     "leaky_relu": LeakyReLU(),
     "gelu": GELU(),
 }
+
+
+def clip_dense_layers(layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The same network with dense layers and the ReLUs after them as one layer each: no number changes."""
+    found: list[Layer] = []
+    for layer in layers:
+        last = found[-1] if found else None
+        if isinstance(layer, ReLU) and isinstance(last, Dense) and not last.clip:
+            found[-1] = Dense(last.units, clip=True)
+        else:
+            found.append(layer)
+    return tuple(found)

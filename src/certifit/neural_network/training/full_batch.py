@@ -34,6 +34,7 @@ class FullBatchEnd(NamedTuple):
     params: Array  # (p,)
     n_iter: int
     history: tuple[Mark, ...]
+    interrupted: bool = False  # by Ctrl-C
 
 
 class PenalisedLoss:
@@ -115,18 +116,23 @@ def minimise(measure: PenalisedLoss, start: Array, limits: FullBatchLimits, watc
             wanted="finite numbers",
             fix="Scale the columns, for instance to unit variance.",
         )
-    stop = passes.end(start, value)
+    stop, interrupted = passes.end(start, value), False
     if not stop and limits.max_iter > 0 and passes.history[-1].gain > limits.tol:
         options: dict[str, Any] = {
             "maxiter": limits.max_iter, "maxfun": limits.max_fun, "gtol": limits.tol, "ftol": 0.0,
             "maxcor": 20, "maxls": 50,
         }  # fmt: skip
-        minimize(passes.measured, start, jac=True, method="L-BFGS-B", callback=passes.accept, options=options)
-        if passes.begun:  # a line search that found nothing better
+        try:
+            minimize(passes.measured, start, jac=True, method="L-BFGS-B", callback=passes.accept, options=options)
+        except KeyboardInterrupt:
+            if len(passes.history) == 1:
+                raise  # no step was taken
+            interrupted = True
+        if passes.begun and not interrupted:  # a line search that found nothing better
             passes.end(passes.now, passes.history[-1].objective)
     if isinstance(measure, RecordedLoss):
         measure.write()  # proving what was reached takes a while too
-    return FullBatchEnd(passes.now, len(passes.history) - 1, tuple(passes.history))
+    return FullBatchEnd(passes.now, len(passes.history) - 1, tuple(passes.history), interrupted)
 
 
 class LBFGSPasses:

@@ -74,6 +74,15 @@ class ScheduleTuning:
     adaptive: float = 5.0  # by which 'adaptive' divides when nothing improves
 
 
+def add_chunks(slopes: Array, left: int) -> Array:
+    """Add the slopes of chunks (chunks, p) pairwise until so many are left: in an order that no thread changes."""
+    while len(slopes) > left:
+        width = len(slopes) // 2
+        np.add(slopes[:width], slopes[width:], out=slopes[:width])
+        slopes = slopes[:width]
+    return slopes
+
+
 SCHEDULES = ("constant", "invscaling", "adaptive", "cosine", "step", "warm_up", "flat_cosine")
 
 
@@ -97,6 +106,15 @@ def scheduled(schedule: str, share: float, tuning: ScheduleTuning = ScheduleTuni
     if share < begin:
         return share / begin if schedule == "warm_up" else 1.0
     return 0.5 * (1 + math.cos(math.pi * (share - begin) / (1 - begin)))
+
+
+class PlannedStep(NamedTuple):
+    """A step of an optimiser that is known but not taken yet."""
+
+    slopes: Array  # (chunks, p), of one or two chunks, still to be added
+    number: int  # of the step, from 1
+    weight: float  # of the minibatch
+    rate: float  # with the schedule's factor
 
 
 class Optimiser:
@@ -130,24 +148,46 @@ class Optimiser:
 
     def step(self, slopes: Array, weight: float, factor: float) -> None:
         """Move by the slopes of a minibatch of this weight, at `factor` times the rate; long slopes are shortened."""
+        self.move(self.plan(np.atleast_2d(slopes), weight, factor))
+
+    def plan(self, slopes: Array, weight: float, factor: float) -> PlannedStep:
+        """The next step, by slopes of one or two chunks (chunks, p), as `move` takes it."""
         self.steps += 1
-        rules = self.rules
-        if rules.clip < math.inf:
+        clip = self.rules.clip
+        if clip < math.inf:
+            slopes = add_chunks(slopes, 1)
             norm = float(np.linalg.norm(slopes))
-            slopes *= slopes.dtype.type(min(1.0, rules.clip / norm) if norm > 0 else 1.0)
+            slopes *= slopes.dtype.type(min(1.0, clip / norm) if norm > 0 else 1.0)
+        return PlannedStep(slopes, self.steps, weight, factor * self.rate)
+
+    def move(self, step: PlannedStep) -> None:
+        """Take a step, which may be that of another optimiser whose parameters are the same."""
+        rules = self.rules
         for group in self.groups:
             place, alpha = slice(group.start, group.end), rules.alpha if group.penalised else 0.0
-            rate = factor * self.rate * group.factor
-            params, slope, mean = self.params[place], slopes[place], self.mean[place]
+            rate = step.rate * group.factor
+            params, mean = self.params[place], self.mean[place]
+            slopes, second = step.slopes[0, place], step.slopes[-1, place if len(step.slopes) > 1 else slice(0)]
             if rules.solver == "sgd":
-                momentum_step(
-                    params, slope, mean, MomentumRates(rate, rules.momentum, bool(rules.nesterov), alpha / weight)
-                )
+                rates = MomentumRates(rate, rules.momentum, bool(rules.nesterov), alpha / step.weight)
+                momentum_step(params, slopes, second, mean, rates)
                 continue
-            corrected = rate * math.sqrt(1 - rules.beta_2**self.steps) / (1 - rules.beta_1**self.steps)
-            ridge, decay = (alpha / weight, 0.0) if rules.solver == "adam" else (0.0, factor * self.rate * alpha)
-            rates = AdamRates(corrected, rules.beta_1, rules.beta_2, rules.epsilon, ridge, decay)
-            adam_step(params, slope, mean, self.square[place], rates)
+            corrected = rate * math.sqrt(1 - rules.beta_2**step.number) / (1 - rules.beta_1**step.number)
+            ridge, decay = (alpha / step.weight, 0.0) if rules.solver == "adam" else (0.0, step.rate * alpha)
+            numbers = AdamRates(corrected, rules.beta_1, rules.beta_2, rules.epsilon, ridge, decay)
+            adam_step(params, slopes, second, mean, self.square[place], numbers)
+
+    def squared_weights(self) -> float:
+        """The sum of squares of all weights, of which a penalty is a multiple."""
+        weights = self.params[: self.n_weights]
+        with np.errstate(over="ignore", invalid="ignore"):  # training that diverges is told by its loss
+            return float(weights @ weights)
+
+    def copy(self) -> Optimiser:
+        """Another one that stands where this one stands."""
+        found = Optimiser(self.rules, self.params.copy(), self.n_weights, self.state())
+        found.groups = self.groups
+        return found
 
     def end_epoch(self, rows: int) -> None:
         """Count an epoch; 'invscaling' then has another rate."""

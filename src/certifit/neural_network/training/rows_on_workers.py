@@ -126,12 +126,20 @@ class WorkerSlopes(MinibatchSlopes):
         self.order, self.batch = order, batch
         self.held, self.first, self.last = [], 0, 0
 
-    def at(self, rows: MinibatchRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
+    def pair_at(
+        self,
+        rows: MinibatchRows,
+        index: Array,
+        weight: float,
+        seed: tuple[int, ...],
+        before: Callable[[int], None] = lambda thread: None,
+    ) -> tuple[float, Array]:
         from dask.delayed import delayed
 
         from certifit.rows.sources.dask import shared_task
         from certifit.rows.sources.dask_partitions import compute_tasks
 
+        before(0)
         number, chunks = seed[-1], self.chunks_of(len(index))
         if not self.first <= number < self.last:
             self._fetch(number)
@@ -144,7 +152,8 @@ class WorkerSlopes(MinibatchSlopes):
             half = len(parts) // 2
             parts = [delayed(_add)(parts[k], parts[k + half]) for k in range(half)]
         losses, slopes = compute_tasks(parts[0])[0]
-        return float(losses[:chunks].sum()) / weight, slopes.copy()
+        self.interrupt.answer()
+        return float(losses[:chunks].sum()) / weight, slopes[None].copy()
 
     def _edges(self, number: int) -> list[int]:
         """Where the chunks of a minibatch begin and end in the order of the epoch."""

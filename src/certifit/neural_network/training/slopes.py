@@ -6,19 +6,22 @@ their sums are added pairwise in one order. So any number of threads gives the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from certifit.core.interrupts import HeldInterrupt
 from certifit.exceptions import NotANumberError
 from certifit.files.rows_on_disk import arrays_on_disk
 from certifit.neural_network.layers.row_layers import LayerWeights
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
+from certifit.neural_network.training.optimisers import add_chunks
 from certifit.numerics.compiled.workers import Workers
 from certifit.rows import Array, Matrix, Rows, Sums, thread_count
 from certifit.rows.threads import parallel_sum
@@ -33,6 +36,7 @@ class TrainingTuning:
     least_work: float = 4e6  # multiplications of a minibatch below which one chunk is faster
     block_entries: int = 1 << 18  # numbers in the widest layer for a chunk of a full pass
     piece_entries: int = 1 << 22  # numbers of rows read at a time of a table on disk
+    diverged: float = 1e10  # growth of both loss and squared weights since the first minibatch that is a divergence
 
 
 @dataclass(frozen=True)
@@ -117,10 +121,16 @@ def measure_chunk(
     """The summed loss of a chunk's rows; its slopes, over the weight of the whole minibatch, go to `slopes`."""
     dtype, work.w = parts[0].W.dtype, rows.w
     scores, memories = network.forward(parts, dense_as(rows.X, dtype), work)
-    values, delta = loss.values_and_slopes(scores, rows.Y)
-    delta *= (rows.w / weight).astype(dtype)[:, None]
+    values, delta = loss.values_and_slopes(scores, rows.Y, (rows.w / weight).astype(dtype))
     network.backward(delta, memories, parts, slopes)
     return float(rows.w @ values)
+
+
+class LossAndWeights(NamedTuple):
+    """The penalised loss of a minibatch, and the sum of squares of the weights it was measured at."""
+
+    loss: float
+    squares: float
 
 
 class MinibatchSlopes:
@@ -130,18 +140,23 @@ class MinibatchSlopes:
         self, network: Network, loss: OutputLoss, params: Array, tuning: TrainingTuning = TrainingTuning()
     ) -> None:
         self.network, self.loss, self.tuning = network, loss, tuning
-        self.params, self.parts = params, network.parts(params)
-        self.slopes = np.zeros((tuning.most_chunks, network.n_parameters), params.dtype)
-        self.slope_parts = [network.parts(one) for one in self.slopes]
+        self.params, self.parts = params, [network.parts(params)]  # of each thread
+        shape = (tuning.most_chunks, network.n_parameters)
+        # Two sets: while one thread still adds up the slopes of a minibatch, another may write those of the next.
+        self.slopes = [np.zeros(shape, params.dtype) for _ in range(2)]
+        self.slope_parts = [[network.parts(one) for one in some] for some in self.slopes]
         self.losses = np.zeros(tuning.most_chunks)
         self.workers = Workers(1)
         self.spaces = [Workspace(reuse=True) for _ in range(tuning.most_chunks)]  # of each thread
+        self.interrupt = HeldInterrupt()
 
     def __enter__(self) -> MinibatchSlopes:
+        self.interrupt.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.workers.close()
+        self.interrupt.__exit__(*error)
 
     def chunks_of(self, rows: int) -> int:
         """The number of chunks of a minibatch: a power of two that no number of threads changes."""
@@ -152,51 +167,69 @@ class MinibatchSlopes:
 
     def expect(self, order: Array, batch: int) -> None:
         """Be told, before an epoch, in which order its rows come: rows that are elsewhere are fetched by it."""
+        self._use_threads(min(thread_count(), self.chunks_of(min(batch, len(order)))))
+
+    def follow(self, copies: list[Array]) -> None:
+        """Read the parameters of each thread from its own copy (p,), or those of all from one."""
+        self.parts = [self.network.parts(one) for one in copies]
 
     def at(self, rows: MinibatchRows, index: Array, weight: float, seed: tuple[int, ...]) -> tuple[float, Array]:
-        """The mean loss of a minibatch of this weight, and its slopes (p,), which the next call overwrites."""
-        chunks = self.chunks_of(len(index))
+        """The mean loss of a minibatch of this weight, and its slopes (p,), which a later call overwrites."""
+        self._use_threads(min(thread_count(), self.chunks_of(len(index))))
+        loss, slopes = self.pair_at(rows, index, weight, seed)
+        return loss, add_chunks(slopes, 1)[0]
+
+    def pair_at(
+        self,
+        rows: MinibatchRows,
+        index: Array,
+        weight: float,
+        seed: tuple[int, ...],
+        before: Callable[[int], None] = lambda thread: None,
+    ) -> tuple[float, Array]:
+        """The same with slopes (1 or 2, p) that are still to be added; every thread calls `before` first."""
+        chunks, threads = self.chunks_of(len(index)), self.workers.count
         edges = [len(index) * k // chunks for k in range(chunks + 1)]
+        self.slopes.reverse()
+        self.slope_parts.reverse()
 
-        def work(chunk: int, thread: int) -> None:
-            here = index[edges[chunk] : edges[chunk + 1]]
-            draw = np.random.default_rng((*seed, chunk)) if self.network.draws else None
-            self._chunk(chunk, rows, here, weight, self.spaces[thread].begin(draw))
+        def work(thread: int) -> None:
+            before(thread)
+            for chunk in range(thread, chunks, threads):
+                if self.interrupt.noted:
+                    return
+                draw = np.random.default_rng((*seed, chunk)) if self.network.draws else None
+                here = rows.take(index[edges[chunk] : edges[chunk + 1]])
+                parts, slopes = self.parts[thread % len(self.parts)], self.slope_parts[0][chunk]
+                space = self.spaces[thread].begin(draw)
+                self.losses[chunk] = measure_chunk(self.network, self.loss, parts, slopes, here, weight, space)
 
-        self._share(work, chunks)
-        width = chunks
-        while width > 1:  # neighbours first: one tree, whatever the threads
-            width //= 2
-            for k in range(width):
-                np.add(self.slopes[k], self.slopes[k + width], out=self.slopes[k])
-        return float(self.losses[:chunks].sum()) / weight, self.slopes[0]
+        self.workers.run(work)
+        self.interrupt.answer()
+        return float(self.losses[:chunks].sum()) / weight, add_chunks(self.slopes[0][:chunks], 2)
 
-    def _share(self, work: Callable[[int, int], None], chunks: int) -> None:
-        threads = min(thread_count(), chunks)
-        if threads == 1:
-            for chunk in range(chunks):
-                work(chunk, 0)
-            return
+    def _use_threads(self, threads: int) -> None:
         if self.workers.count != threads:
             self.workers.close()
             self.workers = Workers(threads)
 
-        def share(k: int) -> None:
-            for chunk in range(k, chunks, threads):
-                work(chunk, k)
+    def is_divergent(self, now: LossAndWeights, first: LossAndWeights) -> bool:
+        """Whether training diverged since the first minibatch.
 
-        self.workers.run(share)
+        A loss alone may be large because of the rows of a minibatch, weights alone because amounts are large.
+        """
+        grown = all(a > self.tuning.diverged * b > 0 for a, b in zip(now, first, strict=True))
+        return grown or not math.isfinite(now.loss)
 
-    def _chunk(self, chunk: int, rows: MinibatchRows, here: Array, weight: float, work: Workspace) -> None:
-        self.losses[chunk] = measure_chunk(
-            self.network, self.loss, self.parts, self.slope_parts[chunk], rows.take(here), weight, work
-        )
-
-    def refuse_divergence(self, rows: MinibatchRows, index: Array, step: int) -> None:
+    def refuse_divergence(self, rows: MinibatchRows, index: Array, step: int, loss: float) -> None:
         """Say where numbers overflowed, and what to try: before the first step no rate has done that."""
-        with np.errstate(all="ignore"):
-            where = self.network.first_overflow(self.parts, dense_as(rows.take(index).X, self.params.dtype))
-        got = f"a loss that is not finite at step {step}; the first number that is not was in {where}"
+        if math.isfinite(loss):
+            got = f"a loss of {loss:.3g} at step {step}, more than {self.tuning.diverged:.0e} times the first one, "
+            got += "and weights that grew as much"
+        else:
+            with np.errstate(all="ignore"):
+                where = self.network.first_overflow(self.parts[0], dense_as(rows.take(index).X, self.params.dtype))
+            got = f"a loss that is not finite at step {step}; the first number that is not was in {where}"
         if not step:
             raise NotANumberError(
                 got=got,
@@ -205,7 +238,9 @@ class MinibatchSlopes:
             )
         raise NotANumberError(
             got=got,
-            wanted="finite numbers: training diverged",
+            wanted="numbers that stay small: training diverged"
+            if math.isfinite(loss)
+            else "finite numbers: training diverged",
             fix="Try a smaller learning_rate_init (a tenth), scaled columns (StandardScaler), or a larger alpha.",
         )
 
@@ -230,8 +265,7 @@ def full_slopes(
         here = rows.take(slice(start, start + size))
         scores, memories = network.forward(parts, dense_as(here.X, params.dtype))
         slopes = np.zeros_like(params)
-        values, delta = loss.values_and_slopes(scores, here.Y)
-        delta *= here.w.astype(params.dtype)[:, None]
+        values, delta = loss.values_and_slopes(scores, here.Y, here.w.astype(params.dtype))
         network.backward(delta, memories, parts, network.parts(slopes))
         return LossSlopes(float(here.w @ values), slopes)
 

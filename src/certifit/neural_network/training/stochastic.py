@@ -14,9 +14,10 @@ from certifit.core.watch import Watch
 from certifit.files.checkpoint import Checkpoint
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
+from certifit.neural_network.training.optimiser_team import OptimiserTeam
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.training.rows_on_workers import slopes_of
-from certifit.neural_network.training.slopes import MinibatchRows, MinibatchSlopes
+from certifit.neural_network.training.slopes import LossAndWeights, MinibatchRows, MinibatchSlopes
 from certifit.neural_network.training.training_run import TrainingProgress, TrainingRun
 from certifit.rows import Array
 
@@ -41,6 +42,7 @@ class EpochEnd(NamedTuple):
     losses: list[float]  # mean loss of every epoch's minibatches
     scores: list[float]  # of the validation rows, where there are any
     best_score: float
+    interrupted: bool = False  # by Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,40 @@ def train(
     watch: Watch,
     validation_score: Callable[[Array], float] | None = None,
 ) -> EpochEnd:
-    """Run epochs; with validation rows the parameters with the best score are returned, else the last ones."""
+    """Run epochs; with validation rows the parameters with the best score are returned, else the last ones.
+
+    So they are after Ctrl-C, once a minibatch was learnt from.
+    """
     params, run = optimiser.params, TrainingRun(optimiser, TrainingProgress(rules.tol))
     progress, checkpoint = run.progress, rules.checkpoint
     if checkpoint is not None:
         run.resume(checkpoint, rules.max_iter)
+    begun, interrupted = optimiser.steps, False
+    try:
+        _run_epochs(network, loss, rows, run, rules, watch, validation_score)
+    except KeyboardInterrupt:
+        if optimiser.steps == begun or rules.incremental:
+            raise  # there is nothing new to keep, or there is an earlier fit
+        interrupted = True
+    if checkpoint is not None and not interrupted:  # proving what was reached takes as long as some epochs
+        run.write(checkpoint, rules.max_iter)
+    if progress.best is not None:
+        params[:] = progress.best
+    return EpochEnd(params, optimiser.state(), run.losses, run.scores, progress.best_score, interrupted)
+
+
+def _run_epochs(
+    network: Network,
+    loss: OutputLoss,
+    rows: MinibatchRows,
+    run: TrainingRun,
+    rules: EpochRules,
+    watch: Watch,
+    validation_score: Callable[[Array], float] | None,
+) -> None:
+    """Run epochs until nothing improves or there have been enough."""
+    optimiser, progress, checkpoint = run.optimiser, run.progress, rules.checkpoint
+    params = optimiser.params
     with slopes_of(rows, network, loss, params) as slopes:
         while not run.ended and len(run.losses) < (1 if rules.incremental else rules.max_iter):
             watch.begin()
@@ -99,37 +130,39 @@ def train(
                 run.ended, progress.without = not optimiser.goes_on(), 0
             if checkpoint is not None and checkpoint.due:
                 run.write(checkpoint, rules.max_iter)
-    if checkpoint is not None:  # proving what was reached takes as long as some epochs
-        run.write(checkpoint, rules.max_iter)
-    if progress.best is not None:
-        params[:] = progress.best
-    return EpochEnd(params, optimiser.state(), run.losses, run.scores, progress.best_score)
 
 
 def _epoch(slopes: MinibatchSlopes, rows: MinibatchRows, run: TrainingRun, rules: EpochRules) -> float:
     """One pass over all rows in minibatches, or what is left of it; return the mean of their penalised losses."""
     optimiser = run.optimiser
-    n, number, params = len(rows), optimiser.epochs, optimiser.params
+    n, number = len(rows), optimiser.epochs
     order = epoch_order(n, rows.columns, (optimiser.seed, number)) if rules.shuffle else np.arange(n)
     slopes.expect(order, rules.batch)
+    team = OptimiserTeam(optimiser, slopes.workers.count)
+    slopes.follow(team.copies)
     alpha = optimiser.rules.alpha if optimiser.rules.solver != "adamw" else 0.0
     batches = math.ceil(n / rules.batch)
-    while run.batch < batches:
-        k = run.batch
-        index = order[k * rules.batch : (k + 1) * rules.batch]
-        weight = float(rows.w[index].sum())
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, found = slopes.at(rows, index, weight, (optimiser.seed, number, k))
-            weights = params[: optimiser.n_weights]
-            penalised = mean + 0.5 * alpha * float(weights @ weights) / weight
-        if not math.isfinite(penalised):
-            slopes.refuse_divergence(rows, index, optimiser.steps)
-        run.total += penalised * len(index)
-        # Epochs of partial_fit beyond max_iter begin the schedule anew (warm restarts).
-        share = (number % max(1, rules.max_iter) + k / batches) / max(1, rules.max_iter)
-        optimiser.step(found, weight, scheduled(optimiser.rules.schedule, share))
-        run.batch += 1
-        if rules.checkpoint is not None and run.batch < batches and rules.checkpoint.due:
-            run.write(rules.checkpoint, rules.max_iter)
+    try:
+        while run.batch < batches:
+            k = run.batch
+            index = order[k * rules.batch : (k + 1) * rules.batch]
+            weight = float(rows.w[index].sum())
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, found = slopes.pair_at(rows, index, weight, (optimiser.seed, number, k), team.move)
+                penalised = mean + 0.5 * alpha * team.squares / weight
+            found_at = LossAndWeights(penalised, team.squares)
+            run.first = run.first or found_at
+            if slopes.is_divergent(found_at, run.first):
+                slopes.refuse_divergence(rows, index, optimiser.steps, penalised)
+            run.total += penalised * len(index)
+            # Epochs of partial_fit beyond max_iter begin the schedule anew (warm restarts).
+            share = (number % max(1, rules.max_iter) + k / batches) / max(1, rules.max_iter)
+            team.plan(found, weight, scheduled(optimiser.rules.schedule, share))
+            run.batch += 1
+            if rules.checkpoint is not None and run.batch < batches and rules.checkpoint.due:
+                team.settle()
+                run.write(rules.checkpoint, rules.max_iter)
+    finally:
+        team.settle()
     mean, run.batch, run.total = run.total / n, 0, 0.0
     return mean

@@ -12,6 +12,7 @@ import numpy as np
 from certifit.exceptions import DataError
 from certifit.files.checkpoint import Checkpoint
 from certifit.neural_network.training.optimisers import Optimiser
+from certifit.neural_network.training.slopes import LossAndWeights
 from certifit.rows import Array
 
 
@@ -44,6 +45,7 @@ class TrainingRun:
     batch: int = 0  # minibatches of the epoch that is under way
     total: float = 0.0  # of their losses
     ended: bool = False
+    first: LossAndWeights | None = None  # of the first minibatch in this program
 
     def write(self, checkpoint: Checkpoint, max_iter: int) -> None:
         """Put where it stands into a file."""

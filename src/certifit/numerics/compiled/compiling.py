@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit.core.compiling import notice
+from certifit.core.interrupts import HeldInterrupt
 from certifit.exceptions import tell_reader
 
 
@@ -140,8 +141,9 @@ class CompiledLoop:
     def _loaded(cls) -> Any:
         """Numba, told to say when it compiles, and not to be interrupted then."""
         if cls._numba is None:
-            import numba
-            from numba.core import event, options
+            with HeldInterrupt():  # an import that is interrupted half-way cannot be made again
+                import numba
+                from numba.core import event, options
 
             if not hasattr(options.DefaultOptions, "_nrt"):
                 CompiledLoop._unknown = frozenset(COUNTED)
