@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from certifit.cli.cluster import dask_cluster
 from certifit.cli.files import TableFiles, check_writable, table_to_fit
-from certifit.cli.saved_model import load_table_model
+from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
 from certifit.report import Report, render
@@ -125,7 +125,8 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     replayed = None if settings.replay is None else load_table_model(settings.replay)
     if settings.jobs is not None:
         set_threads(settings.jobs)
-    prepared = _prepare(path, settings, replayed)
+    with warnings_as_notes(screen):
+        prepared = _prepare(path, settings, replayed)
     data = prepared.data
     _check_task(settings, data)
     search = settings.search(data.choice.task)
@@ -152,7 +153,7 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     later = [alert for alert in (useless, varied) if alert is not None]
     _show_alerts(screen, later)
     alerts = [*later, *alerts]
-    recheck = shlex.join(["certifit", "audit", str(places.model), *path.paths])
+    recheck = shlex.join(["certifit", "audit", str(places.model), *path.typed])
     repeat = shlex.join([*_typed(path, settings), "--replay", str(places.model)])
     if places.report is not None:
         page = Report(
@@ -181,7 +182,7 @@ def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | Non
 
 def _typed(path: TableFiles, settings: FitSettings) -> list[str]:
     """The command that reads the table in the same way."""
-    words = ["certifit", "fit", *path.paths, "--target", settings.target]
+    words = ["certifit", "fit", *path.typed, "--target", settings.target]
     words += ["--task", settings.task] if settings.task != "auto" else []
     words += ["--stream"] if settings.stream else []
     words += ["--dask", settings.dask] if settings.dask else []
