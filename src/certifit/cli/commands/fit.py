@@ -19,7 +19,14 @@ from certifit.report import Report, render
 from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.rows import set_threads
 from certifit.store import save, write_atomically
-from certifit.table.alerts import Alert, choice_alert, overdispersion_alert, table_alerts, usefulness_alert
+from certifit.table.alerts import (
+    Alert,
+    choice_alert,
+    overdispersion_alert,
+    table_alerts,
+    unsolved_alert,
+    usefulness_alert,
+)
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.digest import fitted_digest
@@ -146,11 +153,7 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     screen.heading("Certificate")
     screen.certificate(model.certificate_)
     _show_assessment(screen, assessment)
-    useless = usefulness_alert(assessment)
-    if useless is None and hasattr(model, "search_"):
-        useless = choice_alert(model.search_)
-    varied = overdispersion_alert(model, prepared.sample)
-    later = [alert for alert in (useless, varied) if alert is not None]
+    later = _later_alerts(model, prepared, assessment)
     _show_alerts(screen, later)
     alerts = [*later, *alerts]
     recheck = shlex.join(["certifit", "audit", str(places.model), *path.typed])
@@ -168,6 +171,16 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     same = _same_bits(screen, replayed, model)
     screen.document(_document(path, model, data, assessment, alerts) | files | same)
     return model.certificate_.holds and same.get("same_bits", True)
+
+
+def _later_alerts(model: TableModel, prepared: PreparedTable, assessment: CrossValidation | str) -> list[Alert]:
+    """What is known of the model only when it is fitted."""
+    ledger, useless = getattr(model, "search_", None), usefulness_alert(assessment)
+    if useless is None and ledger is not None:
+        useless = choice_alert(ledger)
+    unsolved = None if ledger is None else unsolved_alert(ledger)
+    found = (useless, unsolved, overdispersion_alert(model, prepared.sample))
+    return [alert for alert in found if alert is not None]
 
 
 def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | None) -> PreparedTable:

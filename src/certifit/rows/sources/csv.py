@@ -1,8 +1,8 @@
 """CSV files; `fit("t.csv")`, the command line and the bundled tables all read them here.
 
 The separator is the comma, tab, semicolon or bar that is as often in the first lines as in the header, or what a line
-`sep=;` of a spreadsheet says. `text_encoding.py` finds the encoding. The first block of the file decides the type of each
-column. The words for a missing entry are those of Arrow's list.
+`sep=;` of a spreadsheet says. `text_encoding.py` finds the encoding. The first block of the file decides the type of
+each column. The words for a missing entry are those of Arrow's list.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Text is UTF-8 unless a byte order mark or zero bytes beside every letter say UTF-16 or UTF-32. Text that is not UTF-8
 is taken for Windows-1252, which holds Latin-1's letters, where all its bytes have a meaning there and hardly any
-of them are UTF-8: a UTF-8 file with a few damaged bytes is not. What was taken for granted is said in a warning. The whole
-file is decoded once, before anything is learnt from it: what a later pass would not understand is refused here.
+of them are UTF-8: a UTF-8 file with a few damaged bytes is not. What was taken for granted is said in a warning.
+The whole file is decoded once, before anything is learnt from it: what a later pass would not understand is refused
+here.
 """
 
 from __future__ import annotations
