@@ -421,6 +421,8 @@ def test_files_that_cannot_be_read(model):
         file.write(model.read_bytes()[:-1])
     assert "damaged" in refused("predict", "damaged.certifit", penguins_path())
     assert "without the column 'island'" in refused("predict", model, "t.parquet")
+    write("header.csv", penguins_path().read_text().split("\n")[0] + "\n")
+    assert "no rows" in refused("predict", model, "header.csv", "--out", "p.csv")
 
 
 def test_a_target_of_which_nothing_can_be_learnt_is_refused():
@@ -431,6 +433,21 @@ def test_a_target_of_which_nothing_can_be_learnt_is_refused():
     assert "3.5 in every row" in refused("fit", "same.csv", "--target", "y")
     write("alone.csv", "y\n" + "a\nb\n" * 15)
     assert "no column to learn from beside the target" in refused("fit", "alone.csv", "--target", "y")
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (["a", "b"], "weights in column 'w' of type string; wanted numbers"),
+        (["1", "inf"], "the weight inf in row 1 of column 'w'; wanted a finite weight"),
+        (["1", "-2"], "negative sample_weight (-2 in row 1)"),
+        (["1", ""], "missing weight(s) in column 'w'"),
+        (["0", "0"], "at least one positive weight"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, words):
+    write("t.csv", "x,w,y\n" + "\n".join(f"{i % 7},{weights[i % 2]},{'ab'[i % 2]}" for i in range(30)))
+    assert words in refused("fit", "t.csv", "--target", "y", "--weight", "w")
 
 
 def test_places_that_cannot_be_written_are_refused_before_the_work():

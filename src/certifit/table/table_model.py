@@ -160,6 +160,8 @@ class TableModel(Estimator):
         check_is_fitted(self)
         d, found, surprises = self.n_features_in_, [], []
         for table in table_blocks(X):
+            if not table.num_rows:
+                raise DataError(got="a table with no rows (0 samples)", wanted="at least one row to answer for")
             if not hasattr(self, "feature_names_in_") and table.num_columns != d:  # fitted to an array
                 raise DataError(
                     got=f"an array of another width: X has {table.num_columns} features, but "
