@@ -291,6 +291,10 @@ def test_the_leaderboard_is_shown_in_words_and_in_notebooks():
         assert part in text
     assert max(map(len, text.splitlines())) <= 80
     assert "Leaderboard" in model._repr_html_()
+    # The estimator that the model was made from is shown within it, and is not fitted.
+    made = fit(table().drop_columns(["amount"]), "kind", model="linear_svm")
+    assert made.estimator is not None
+    assert "Certificate: optimal, holds" in made._repr_html_()
 
 
 def test_numbers_that_are_categories_and_words_that_are_holes(tmp_path):

@@ -269,7 +269,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """scikit-learn's table of fitted attributes for its box in notebooks, below a line with the certificate."""
-        return FittedBox(super()._get_fitted_attr_html(doc_link), self.certificate_)
+        attributes = super()._get_fitted_attr_html(doc_link)
+        # What a fitted model was made from is shown within it as if it were fitted, and is not.
+        return FittedBox(attributes, self.certificate_) if hasattr(self, "certificate_") else attributes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
