@@ -57,7 +57,6 @@ class FittedBox:
 
     attributes: Any  # scikit-learn's table
     certificate: Certificate
-    more: str = ""  # HTML that comes first
 
     def __len__(self) -> int:
         return 1 + len(self.attributes)
@@ -65,8 +64,7 @@ class FittedBox:
     def _repr_html_inner(self) -> str:
         verdict = f"{self.certificate.kind}, {'holds' if self.certificate.holds else 'does NOT hold'}"
         unfolded = f"<summary>Certificate: {verdict}</summary>{self.certificate._repr_html_()}"
-        box = f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
-        return self.more + box
+        return f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
 
 
 @contextmanager

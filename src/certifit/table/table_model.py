@@ -11,7 +11,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -295,12 +294,16 @@ class TableModel(Estimator):
         text = super().__repr__(*arguments, **keywords)
         return f"{text}\n\n{leaderboard_summary(self.search_)}" if hasattr(self, "search_") else text
 
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        box = super()._get_fitted_attr_html(doc_link)
+    def _html_repr(self) -> str:
+        """What a notebook shows: where models were compared, the leaderboard above scikit-learn's box."""
+        box: str = super()._html_repr()
         if not hasattr(self, "search_"):
             return box
         board = leaderboard_summary(self.search_)._repr_html_()
-        return replace(box, more=f"<details open><summary>Leaderboard</summary>{board}</details>")
+        proof = self.certificate_
+        verdict = f"Certificate: {proof.kind}, {'holds' if proof.holds else 'does NOT hold'}"
+        folded = f"<details><summary>{verdict}</summary>{proof._repr_html_()}</details>"
+        return f"<details open><summary>Leaderboard</summary>{board}</details>{folded}{box}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
