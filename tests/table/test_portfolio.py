@@ -430,3 +430,40 @@ def test_a_model_that_was_not_solved_wins_only_where_it_is_better_and_an_alert_s
     assert "no model that was solved is within one standard error of it" in words.words
     alone = unsolved_alert(fit(curved(), "amount", model="additive").search_)
     assert alone.words.endswith("because no model was solved")
+
+
+def dated(form, n=120):
+    """Rows a day apart, shuffled, whose target turns around in the last sixth of the time."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2023-12-20") + rng.permutation(n)
+    later = days >= np.datetime64("2023-12-20") + n * 5 // 6
+    x = rng.normal(size=n)
+    when = [day.item().strftime(form) for day in days]
+    return pa.table({"x": x, "when": when, "kind": np.where((x > 0) ^ later, "yes", "no")})
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d"])
+def test_times_in_text_are_put_in_the_order_of_time(form):
+    """Sorted as text, 01.02.2024 stands before 31.12.2023; the last fold then had rows of all months."""
+    expected = dated("%Y-%m-%d").to_pandas()
+    expected["when"] = expected["when"].astype("datetime64[s]")
+    found = fit(dated(form), "kind", model="linear", time="when").search_
+    assert found.winner.score == fit(expected, "kind", model="linear", time="when").search_.winner.score
+
+
+def test_times_of_which_the_order_is_not_sure_are_refused_or_named():
+    early = dated("%d/%m/%Y", 60).to_pandas()
+    early["when"] = [f"{1 + k % 9:02}/{1 + k // 9:02}/2024" for k in range(60)]
+    with pytest.raises(DataError, match="may be day or month first"):
+        fit(early, "kind", time="when")
+    days = fit(early, "kind", model="linear", time="when", dates=["when=%d/%m/%Y"])
+    months = fit(early, "kind", model="linear", time="when", dates=["when=%m/%d/%Y"])
+    assert days.search_.time == months.search_.time == "when"
+    assert days.search_.unseen_errors.tolist() != months.search_.unseen_errors.tolist()
+    with pytest.raises(DataError, match="are not all in %Y-%m"):
+        fit(early, "kind", time="when", dates=["when=%Y-%m-%d"])
+    early["when"] = [f"week {k}" for k in range(60)]
+    with pytest.raises(DataError, match="are text, such as 'week 0'"):
+        fit(early, "kind", time="when")
+    early["when"] = [f"2024W{k:02}" for k in range(60)]
+    assert fit(early, "kind", model="linear", time="when").search_.time == "when"
