@@ -410,9 +410,9 @@ def test_files_that_cannot_be_read(model):
         write(name, "{}")
         assert advice in refused("fit", name, "--target", "y")
         assert advice in refused("explore", name)
-    with open("latin.csv", "wb") as file:
-        file.write("x,y\n1,é\n2,a\n".encode("latin1"))
-    assert "not UTF-8" in refused("fit", "latin.csv", "--target", "y")
+    Path("broken.csv").write_bytes(b"x,y\n1,\x81\n2,a\n")
+    assert "not UTF-8 or Windows-1252" in refused("fit", "broken.csv", "--target", "y")
+    assert "the encoding 'klingon'" in refused("fit", "broken.csv", "--target", "y", "--encoding", "klingon")
     parquet.write_table(small(), "t.parquet")
     with open("cut.parquet", "wb") as file, open("t.parquet", "rb") as whole:
         file.write(whole.read()[:-100])
@@ -422,6 +422,8 @@ def test_files_that_cannot_be_read(model):
         file.write(model.read_bytes()[:-1])
     assert "damaged" in refused("predict", "damaged.certifit", penguins_path())
     assert "without the column 'island'" in refused("predict", model, "t.parquet")
+    write("header.csv", penguins_path().read_text().split("\n")[0] + "\n")
+    assert "no rows" in refused("predict", model, "header.csv", "--out", "p.csv")
 
 
 def test_a_target_of_which_nothing_can_be_learnt_is_refused():
@@ -432,6 +434,21 @@ def test_a_target_of_which_nothing_can_be_learnt_is_refused():
     assert "3.5 in every row" in refused("fit", "same.csv", "--target", "y")
     write("alone.csv", "y\n" + "a\nb\n" * 15)
     assert "no column to learn from beside the target" in refused("fit", "alone.csv", "--target", "y")
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (["a", "b"], "weights in column 'w' of type string; wanted numbers"),
+        (["1", "inf"], "the weight inf in row 1 of column 'w'; wanted a finite weight"),
+        (["1", "-2"], "negative sample_weight (-2 in row 1)"),
+        (["1", ""], "missing weight(s) in column 'w'"),
+        (["0", "0"], "at least one positive weight"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, words):
+    write("t.csv", "x,w,y\n" + "\n".join(f"{i % 7},{weights[i % 2]},{'ab'[i % 2]}" for i in range(30)))
+    assert words in refused("fit", "t.csv", "--target", "y", "--weight", "w")
 
 
 def test_places_that_cannot_be_written_are_refused_before_the_work():
@@ -454,6 +471,21 @@ def test_utf_16_is_read_and_a_surprise_is_told_once(model):
         "one.csv", penguins_path().read_text().split("\n")[0] + "\nAdelie,Mars,39.1,18.7,181,3750,male,2007\n"
     )
     assert run("predict", model, table).stderr.count("'Mars'") == 1
+
+
+def test_text_of_other_encodings_is_read_and_what_was_assumed_is_said():
+    text = "x;kind;y\n" + "".join(f"{i % 7};{'äö'[i % 2]};{['no', 'yes'][i // 3 % 2]}\n" for i in range(30))
+    write("t.csv", text)
+    Path("western.csv").write_bytes(text.encode("cp1252"))
+    Path("old.csv").write_bytes(text.encode("cp437"))
+    fit = ("--target", "y", "--json", "--cv", 0, "--no-report")
+    western = run("fit", "western.csv", *fit[:2], *fit[3:])
+    assert western.stderr.count("note: 'western.csv' is not UTF-8: read as Windows-1252") == 1
+    run("fit", "t.csv", *fit, "--out", "m.certifit")
+    old = run("audit", "m.certifit", "old.csv", "--encoding", "cp437")
+    assert "has the 30 rows the model was fitted to" in old.stdout
+    named = run("fit", "old.csv", "--encoding", "cp437", *fit[:2], *fit[3:]).stdout
+    assert "old-model.certifit old.csv --encoding cp437" in " ".join(named.split())
 
 
 def test_settings_that_make_no_sense():

@@ -78,6 +78,11 @@ def test_what_is_named_is_the_limit_that_was_reached():
     assert cure(settings, {"history_": marks}) == "stopped by max_iter=5; about 100 would do"
     assert cure({**settings, "max_iter": 6}, {"history_": marks}) == ""
     timed = cure({**settings, "max_iter": 6, "max_time": 4.5}, {"history_": marks})
+    # The last mark, at 5 s, is one pass before the limit; two passes before it the limit did not stop the fit.
+    assert cure({**settings, "max_iter": 6, "max_time": 5.9}, {"history_": marks}) == timed.replace("4.5", "5.9")
+    assert cure({**settings, "max_iter": 6, "max_time": 7.1}, {"history_": marks}) == ""
+    # Several loops share the limit: restarts of three seconds each.
+    assert "max_time=9.5" in cure({"max_iter": 50, "max_time": 9.5}, {"history_": (marks[:4],) * 3})
     assert timed == "stopped by max_time=4.5; more time, or None, would do"
     slow = [Mark(1.0, 0.99**i, 0.0) for i in range(1001)]
     assert (

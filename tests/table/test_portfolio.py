@@ -1,5 +1,6 @@
 """Models compared on the same folds: scores against fits by hand, the choice, the clock, the replay."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from certifit import DataError, TableClassifier, TableRegressor, audit, fit, load, save
 from certifit.datasets import penguins_table
+from certifit.table.alerts import unsolved_alert
 from certifit.table.labelled_table import labelled_table
 from certifit.table.portfolio import contest as contests
 from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, TableFacts
@@ -289,6 +291,10 @@ def test_the_leaderboard_is_shown_in_words_and_in_notebooks():
         assert part in text
     assert max(map(len, text.splitlines())) <= 80
     assert "Leaderboard" in model._repr_html_()
+    # The estimator that the model was made from is shown within it, and is not fitted.
+    made = fit(table().drop_columns(["amount"]), "kind", model="linear_svm")
+    assert made.estimator is not None
+    assert "Certificate: optimal, holds" in made._repr_html_()
 
 
 def test_numbers_that_are_categories_and_words_that_are_holes(tmp_path):
@@ -381,3 +387,83 @@ def test_only_as_many_further_settings_are_begun_as_can_end(monkeypatch):
     found.halve_settings()
     assert sorted(trial.folds for trial in found.trials[2:]) == [0, 0, 0, 1, 1, 2, 5, 5]
     assert [trial.why for trial in found.trials[2:]].count(contests.NO_TIME) == 3
+
+
+def hurry(monkeypatch, name):
+    """Give a kind of model of amounts one pass, so that its certificate fails."""
+    kind = KINDS[name]
+
+    def make(facts, **settings):
+        return kind.regressor(facts, **settings).set_params(max_iter=1)
+
+    monkeypatch.setitem(KINDS, name, replace(kind, regressor=make))
+
+
+def curved(seed=0, n=120):
+    """An amount that a linear model knows nothing of."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2, 2, n)
+    return pa.table({"x": x, "z": rng.normal(size=n), "amount": 5 * np.cos(2 * x) + 0.1 * rng.normal(size=n)})
+
+
+def test_of_models_as_good_as_each_other_one_that_was_solved_is_chosen():
+    """The same fits twice; the second time the certificates of the simplest model are said to have failed."""
+    data = labelled_table(table().drop_columns(["amount"]), "kind", task="auto")
+    settings = SearchSettings(model=QUICK, tunes=False)
+
+    def spoil(_, trial):
+        trial.proved = trial.proved and trial.name != "linear"
+
+    plain, spoilt = search(data, settings).ledger, search(data, settings, tell=spoil).ledger
+    assert [a.score for a in plain.attempts] == [a.score for a in spoilt.attempts]
+    assert plain.winner.name == "linear"
+    assert spoilt.winner.name == "naive_bayes"
+    assert unsolved_alert(plain) is unsolved_alert(spoilt) is None
+
+
+def test_a_model_that_was_not_solved_wins_only_where_it_is_better_and_an_alert_says_so(monkeypatch):
+    hurry(monkeypatch, "additive")
+    model = fit(curved(), "amount", model="linear, additive")
+    assert model.search_.winner.name == "additive"
+    words = unsolved_alert(model.search_)
+    assert words.kind == "not solved"
+    assert "no model that was solved is within one standard error of it" in words.words
+    alone = unsolved_alert(fit(curved(), "amount", model="additive").search_)
+    assert alone.words.endswith("because no model was solved")
+
+
+def dated(form, n=120):
+    """Rows a day apart, shuffled, whose target turns around in the last sixth of the time."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2023-12-20") + rng.permutation(n)
+    later = days >= np.datetime64("2023-12-20") + n * 5 // 6
+    x = rng.normal(size=n)
+    when = [day.item().strftime(form) for day in days]
+    return pa.table({"x": x, "when": when, "kind": np.where((x > 0) ^ later, "yes", "no")})
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d"])
+def test_times_in_text_are_put_in_the_order_of_time(form):
+    """Sorted as text, 01.02.2024 stands before 31.12.2023; the last fold then had rows of all months."""
+    expected = dated("%Y-%m-%d").to_pandas()
+    expected["when"] = expected["when"].astype("datetime64[s]")
+    found = fit(dated(form), "kind", model="linear", time="when").search_
+    assert found.winner.score == fit(expected, "kind", model="linear", time="when").search_.winner.score
+
+
+def test_times_of_which_the_order_is_not_sure_are_refused_or_named():
+    early = dated("%d/%m/%Y", 60).to_pandas()
+    early["when"] = [f"{1 + k % 9:02}/{1 + k // 9:02}/2024" for k in range(60)]
+    with pytest.raises(DataError, match="may be day or month first"):
+        fit(early, "kind", time="when")
+    days = fit(early, "kind", model="linear", time="when", dates=["when=%d/%m/%Y"])
+    months = fit(early, "kind", model="linear", time="when", dates=["when=%m/%d/%Y"])
+    assert days.search_.time == months.search_.time == "when"
+    assert days.search_.unseen_errors.tolist() != months.search_.unseen_errors.tolist()
+    with pytest.raises(DataError, match="are not all in %Y-%m"):
+        fit(early, "kind", time="when", dates=["when=%Y-%m-%d"])
+    early["when"] = [f"week {k}" for k in range(60)]
+    with pytest.raises(DataError, match="are text, such as 'week 0'"):
+        fit(early, "kind", time="when")
+    early["when"] = [f"2024W{k:02}" for k in range(60)]
+    assert fit(early, "kind", model="linear", time="when").search_.time == "when"

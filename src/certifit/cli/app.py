@@ -60,6 +60,10 @@ Model = Annotated[
 Stream = Annotated[
     bool, typer.Option("--stream", help="Read CSV or Parquet block by block; done in any case where it is large.")
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Of text files, where they are neither UTF-8 nor Windows-1252.", show_default=False),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -109,6 +113,7 @@ def fit(
     replay: options.ReplayOption = None,
     stream: options.StreamOption = False,
     dask: options.DaskOption = None,
+    encoding: Encoding = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -126,7 +131,7 @@ def fit(
         metric, budget, group, time, replay, jobs, tuple(categorical or ()), tuple(missing or ()), stream, dask,
         tuple(date or ()),
     )  # fmt: skip
-    files = TableFiles(tuple(table))
+    files = TableFiles(tuple(table), encoding)
     page = None if no_report else report or Path(f"{files.stem}-report.html")
     places = FitPlaces(output or Path(f"{files.stem}-model.certifit"), page)
     if not run_fit(files, settings, places, _screen(quiet, json)):
@@ -153,6 +158,7 @@ def audit(
     unsafe_pickle: Annotated[
         bool, typer.Option("--unsafe-pickle", help="Load a pickle, which runs the code inside it.")
     ] = False,
+    encoding: Encoding = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -165,7 +171,7 @@ def audit(
     from certifit.cli.files import TableFiles
 
     settings = AuditSettings(target, Path(f"{model.stem}-audit.xml") if ci else None, unsafe_pickle)
-    if not run_audit(model, TableFiles(tuple(table)), _screen(quiet, json), settings):
+    if not run_audit(model, TableFiles(tuple(table), encoding), _screen(quiet, json), settings):
         raise typer.Exit(NOT_PROVED)
 
 
@@ -176,6 +182,7 @@ def diff(
     table: Annotated[
         str | None, typer.Argument(help="Rows to compare them on.", metavar="[TABLE]", show_default=False)
     ] = None,
+    encoding: Encoding = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -188,7 +195,7 @@ def diff(
     from certifit.cli.commands.diff import run_diff
     from certifit.cli.files import TableFiles
 
-    files = None if table is None else TableFiles((table,))
+    files = None if table is None else TableFiles((table,), encoding)
     if not run_diff(first, second, files, _screen(quiet, json)):
         raise typer.Exit(DIFFERENT)
 
@@ -208,6 +215,7 @@ def explore(
         int,
         typer.Option(min=0, help="Rows to look at, drawn at random; 0: all, or 50,000 where memory is too small."),
     ] = 0,
+    encoding: Encoding = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -219,7 +227,7 @@ def explore(
     from certifit.cli.commands.explore import ExploreSettings, run_explore
     from certifit.cli.files import TableFiles
 
-    files, settings = TableFiles(tuple(table)), ExploreSettings(groups, tuple(drop or ()), seed, rows)
+    files, settings = TableFiles(tuple(table), encoding), ExploreSettings(groups, tuple(drop or ()), seed, rows)
     run_explore(files, settings, report or Path(f"{files.stem}-explored.html"), _screen(quiet, json))
 
 
@@ -240,6 +248,7 @@ def report(
         Path | None, typer.Option("--output", "--out", "-o", help="Where it goes.  [default: MODEL-report.html]")
     ] = None,
     stream: Stream = False,
+    encoding: Encoding = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -248,7 +257,7 @@ def report(
     from certifit.cli.files import TableFiles
 
     page = output or Path(f"{model.stem}-report.html")
-    run_report(model, TableFiles(tuple(table)), page, _screen(quiet, json), stream)
+    run_report(model, TableFiles(tuple(table), encoding), page, _screen(quiet, json), stream)
 
 
 @app.command()
@@ -267,6 +276,7 @@ def predict(
         list[str] | None,
         typer.Option("--keep", "--id", help="Column to write too; may be repeated.", show_default=False),
     ] = None,
+    encoding: Encoding = None,
 ) -> None:
     """Predict the class or the quantity of each row, as CSV or Parquet.
 
@@ -277,7 +287,7 @@ def predict(
     from certifit.cli.files import TableFiles
 
     settings = PredictSettings(coverage if intervals else None, tuple(keep or ()))
-    run_predict(model, TableFiles(tuple(table)), output, _screen(False, False), settings)
+    run_predict(model, TableFiles(tuple(table), encoding), output, _screen(False, False), settings)
 
 
 @app.command()

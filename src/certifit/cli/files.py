@@ -22,6 +22,7 @@ from certifit.exceptions import DataError
 from certifit.rows.named_columns import nearest_names
 from certifit.rows.sources.open_source import join_files, open_path
 from certifit.rows.sources.regular_file import check_regular
+from certifit.rows.sources.text_encoding import EncodedPath, check_encoding
 from certifit.table.streaming.memory import is_large
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -47,6 +48,22 @@ class TableFiles:
     """Where a table is, as it was typed."""
 
     paths: tuple[str, ...]
+    encoding: str | None = None  # of text; None: found out
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+
+    @property
+    def typed(self) -> list[str]:
+        """The words of a command that name the table."""
+        return [*self.paths, *(["--encoding", self.encoding] if self.encoding else [])]
+
+    @property
+    def sources(self) -> list[Any]:
+        """What `open_source` takes, one for each path."""
+        encoding = self.encoding
+        return [*self.paths] if encoding is None else [EncodedPath(path, encoding) for path in self.paths]
 
     @property
     def name(self) -> str:
@@ -69,7 +86,7 @@ class TableFiles:
 def read_table(files: TableFiles) -> Any:
     """The whole table, as an Arrow table."""
     _check_kinds(files.paths)
-    found = _read_piped() if files.paths == (PIPED,) else _read_files(files.paths)
+    found = _read_piped(files.encoding) if files.paths == (PIPED,) else _read_files(files)
     if found.num_rows == 0:
         raise DataError(got=f"{str(files)!r}, which has no rows", wanted="at least one row below the column names")
     return found
@@ -80,7 +97,7 @@ def block_source(files: TableFiles) -> Any:
     _check_kinds(files.paths)
     if not _is_in_blocks(files):
         return read_table(files)
-    return files.paths[0] if len(files.paths) == 1 else list(files.paths)
+    return files.sources[0] if len(files.paths) == 1 else files.sources
 
 
 def table_to_fit(files: TableFiles, stream: bool = False) -> Any:
@@ -107,10 +124,14 @@ def _is_read_at_once(path: str) -> bool:
     return "::" in path or path.lower().endswith((*JSON_LINES, *FEATHER))
 
 
-def _read_files(paths: tuple[str, ...]) -> Any:
-    if not any(_is_read_at_once(path) for path in paths):
-        return (open_path(Path(paths[0])) if len(paths) == 1 else join_files([Path(path) for path in paths])).whole()
-    parts = [_read_at_once(path) if _is_read_at_once(path) else open_path(Path(path)).whole() for path in paths]
+def _read_files(files: TableFiles) -> Any:
+    at_once, sources = [_is_read_at_once(path) for path in files.paths], files.sources
+    if not any(at_once):
+        return join_files(sources).whole()
+    parts = [
+        _read_at_once(path) if once else open_path(source).whole()
+        for path, source, once in zip(files.paths, sources, at_once, strict=True)
+    ]
     try:
         return pa.concat_tables(parts, promote_options="permissive" if len(parts) > 1 else "none")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -132,14 +153,14 @@ def _read_at_once(path: str) -> Any:
         raise DataError(got=f"{path!r}, which cannot be read ({error})", wanted=wanted) from error
 
 
-def _read_piped() -> Any:
+def _read_piped(encoding: str | None) -> Any:
     """What is piped in: CSV, gzipped or not, JSON lines, Parquet or Feather, by its first bytes."""
     content = sys.stdin.buffer.read()
     ending = next((ending for first, ending in BEGINNINGS.items() if content.startswith(first)), ".csv")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"piped{ending}"
         path.write_bytes(content)
-        return _read_at_once(str(path)) if _is_read_at_once(str(path)) else open_path(path).whole()
+        return read_table(TableFiles((str(path),), encoding))
 
 
 def _read_database(path: str, table: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,8 @@ def cure(
     ''
     """
     loops = _loops(attributes)
-    seconds = max((loop[-1].seconds for loop in loops), default=0.0)
     most, limit = settings.get("max_iter"), settings.get("max_time")
-    if limit is not None and seconds >= limit:
+    if limit is not None and _seconds_with_one_more_pass(loops) >= limit:
         return f"stopped by max_time={limit:g}; more time, or None, would do"
     passes = [len(loop) - 1 for loop in loops] or [int(np.max(attributes.get("n_iter_", -1)))]
     if most is None or most < 0 or max(passes) < most:  # below 0: no limit
@@ -58,6 +58,13 @@ def _loops(attributes: Mapping[str, Any]) -> list[Sequence[Mark]]:
     history = attributes.get("history_", getattr(attributes.get("model_"), "history_", ()))
     loops = (history,) if history and isinstance(history[0], Mark) else history
     return [loop for loop in loops if len(loop) and isinstance(loop[0], Mark)]
+
+
+def _seconds_with_one_more_pass(loops: Sequence[Sequence[Mark]]) -> float:
+    """Return when one more pass would have ended: loops share a time limit, and may end just before it."""
+    marks = [[0.0, *(mark.seconds for mark in loop)] for loop in loops]
+    longest = max((end - begin for times in marks for begin, end in pairwise(times)), default=0.0)
+    return sum(times[-1] for times in marks) + longest
 
 
 def _passes_needed(loop: Sequence[Mark], tol: float) -> float:

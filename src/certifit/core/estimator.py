@@ -57,7 +57,6 @@ class FittedBox:
 
     attributes: Any  # scikit-learn's table
     certificate: Certificate
-    more: str = ""  # HTML that comes first
 
     def __len__(self) -> int:
         return 1 + len(self.attributes)
@@ -65,8 +64,7 @@ class FittedBox:
     def _repr_html_inner(self) -> str:
         verdict = f"{self.certificate.kind}, {'holds' if self.certificate.holds else 'does NOT hold'}"
         unfolded = f"<summary>Certificate: {verdict}</summary>{self.certificate._repr_html_()}"
-        box = f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
-        return self.more + box
+        return f'<div class="estimator-table"><details>{unfolded}</details></div>{self.attributes._repr_html_inner()}'
 
 
 @contextmanager
@@ -280,7 +278,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """scikit-learn's table of fitted attributes for its box in notebooks, below a line with the certificate."""
-        return FittedBox(super()._get_fitted_attr_html(doc_link), self.certificate_)
+        attributes = super()._get_fitted_attr_html(doc_link)
+        # What a fitted model was made from is shown within it as if it were fitted, and is not.
+        return FittedBox(attributes, self.certificate_) if hasattr(self, "certificate_") else attributes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -74,7 +74,8 @@ def _ruler(certificate: Certificate) -> Markup | None:
     parts.append(dot.format(verdict, at["gap"]))
     said = Markup('<text class="strong" x="{:.1f}" y="32" text-anchor="{}">gap {}</text>')
     shown = "below 1e-17" if gap <= 1e-17 else f"{gap:.2g}"
-    aside = at["gap"] > 290
+    room = at["allowed"] - at["gap"]
+    aside = at["gap"] > 290 or (-6 < room < 80 < at["gap"])  # to the left, off the edge and off the dashed line
     parts.append(said.format(at["gap"] + (6 if aside else -6), "end" if aside else "start", shown))
     below = Markup('<text x="180" y="76" text-anchor="middle">{}</text>')
     parts.append(below.format("distance to the best possible, as a share of the objective"))

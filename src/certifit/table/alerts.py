@@ -43,8 +43,9 @@ class Alert(NamedTuple):
     """A sentence on what was seen and what to do about it."""
 
     kind: Literal[
-        "leak", "copies", "same columns", "time", "imbalance", "rare classes", "few rows", "overdispersion", "no use"
-    ]
+        "leak", "copies", "same columns", "time", "imbalance", "rare classes", "few rows", "overdispersion", "no use",
+        "not solved",
+    ]  # fmt: skip
     words: str
 
 
@@ -85,6 +86,19 @@ def choice_alert(ledger: SearchLedger) -> Alert | None:
         f"{ledger.corrected:.3f} against {ledger.baseline.score:.3f}): it is solved, but of no use"
     )
     return Alert("no use", words)
+
+
+def unsolved_alert(ledger: SearchLedger) -> Alert | None:
+    """Say where the chosen model's fits to the folds are not proved to be solved, and why it was chosen."""
+    if ledger.winner.proved:
+        return None
+    solved = [a for a in ledger.attempts if a.fate == "scored" and a.proved and a is not ledger.baseline]
+    others = "no model that was solved is within one standard error of it" if solved else "no model was solved"
+    words = (
+        f"the certificate of the chosen model, {ledger.winner.label}, did not hold in some of the folds: its score "
+        f"is that of fits that were not solved. It was chosen because {others}"
+    )
+    return Alert("not solved", words)
 
 
 def overdispersion_alert(

@@ -16,7 +16,8 @@ from sklearn.utils.validation import column_or_1d
 
 from certifit.exceptions import DataError
 from certifit.rows import Array, ArrayRows
-from certifit.rows.checks import check_weights
+from certifit.rows.checks import check_weights, refuse_weights
+from certifit.rows.sources.streamed import is_number
 from certifit.table.columns import Column, encode_columns, pick
 from certifit.table.learning.exact_moments import ExactMoments
 from certifit.table.learning.learn_columns import learn_columns
@@ -220,14 +221,22 @@ def _amounts(target: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _weights(table: pa.Table, sample_weight: Any) -> Array | None:
     if isinstance(sample_weight, str):
-        column = pick(table, sample_weight, "weight column")
+        name, column = sample_weight, pick(table, sample_weight, "weight column")
+        if not is_number(column.type):
+            refuse_weights(name, column.type)
         if column.null_count:
             raise DataError(
                 got=f"{column.null_count} missing weight(s) in column {sample_weight!r}",
                 wanted="a weight for every row",
                 fix="Set them to 0 to leave those rows out.",
             )
-        sample_weight = column.to_numpy()
+        sample_weight = column.cast(pa.float64(), safe=False).to_numpy()
+        if not np.isfinite(sample_weight).all():
+            row = int(np.flatnonzero(~np.isfinite(sample_weight))[0])
+            raise DataError(
+                got=f"the weight {sample_weight[row]:g} in row {row} of column {name!r}",
+                wanted="a finite weight of at least 0",
+            )
     return check_weights(sample_weight, table.num_rows)
 
 

@@ -11,7 +11,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -160,6 +159,8 @@ class TableModel(Estimator):
         check_is_fitted(self)
         d, found, surprises = self.n_features_in_, [], []
         for table in table_blocks(X):
+            if not table.num_rows:
+                raise DataError(got="a table with no rows (0 samples)", wanted="at least one row to answer for")
             if not hasattr(self, "feature_names_in_") and table.num_columns != d:  # fitted to an array
                 raise DataError(
                     got=f"an array of another width: X has {table.num_columns} features, but "
@@ -293,12 +294,16 @@ class TableModel(Estimator):
         text = super().__repr__(*arguments, **keywords)
         return f"{text}\n\n{leaderboard_summary(self.search_)}" if hasattr(self, "search_") else text
 
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        box = super()._get_fitted_attr_html(doc_link)
+    def _html_repr(self) -> str:
+        """What a notebook shows: where models were compared, the leaderboard above scikit-learn's box."""
+        box: str = super()._html_repr()
         if not hasattr(self, "search_"):
             return box
         board = leaderboard_summary(self.search_)._repr_html_()
-        return replace(box, more=f"<details open><summary>Leaderboard</summary>{board}</details>")
+        proof = self.certificate_
+        verdict = f"Certificate: {proof.kind}, {'holds' if proof.holds else 'does NOT hold'}"
+        folded = f"<details><summary>{verdict}</summary>{proof._repr_html_()}</details>"
+        return f"<details open><summary>Leaderboard</summary>{board}</details>{folded}{box}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -227,7 +227,8 @@ def _model_words(model: TableModel) -> str:
 
 
 def _column_words(column: Any) -> str:
-    return f"{column.done} (mean {column.centre:.6g}, sd {column.scale:.4g}, {column.missing:,} missing)"
+    spread = f"mean {column.centre:.6g}, sd {column.scale:.4g}, " if column.kind in ("number", "date") else ""
+    return f"{column.done} ({spread}{column.missing:,} missing)"
 
 
 def _params(model: TableModel) -> dict[str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from certifit.cli.files import TableFiles, block_source, check_writable, table_to_fit
+from certifit.cli.saved_model import warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
 from certifit.report.exploration.explore_page import render_exploration
@@ -38,9 +39,11 @@ class ExploreSettings(NamedTuple):
 def run_explore(path: TableFiles, settings: ExploreSettings, report: Path, screen: Screen) -> None:
     """Look at the table, say what was found and write the page."""
     check_writable(report, *path.paths)
-    found = explore_table(_rows_to_look_at(path, settings), groups=settings.groups, seed=settings.seed)
+    with warnings_as_notes(screen):
+        rows = _rows_to_look_at(path, settings)
+    found = explore_table(rows, groups=settings.groups, seed=settings.seed)
     _show(screen, path.name, found)
-    words = ["certifit", "explore", *path.paths, *(word for name in settings.drop for word in ("--drop", name))]
+    words = ["certifit", "explore", *path.typed, *(word for name in settings.drop for word in ("--drop", name))]
     words += ["--groups", str(settings.groups)] if settings.groups else []
     words += ["--rows", str(settings.rows)] if settings.rows else []
     page = render_exploration(found, path.name, shlex.join([*words, "--seed", str(settings.seed)]))

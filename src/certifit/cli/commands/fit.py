@@ -12,14 +12,21 @@ import pyarrow as pa
 
 from certifit.cli.cluster import dask_cluster
 from certifit.cli.files import TableFiles, check_writable, table_to_fit
-from certifit.cli.saved_model import load_table_model
+from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
 from certifit.report import Report, render
 from certifit.report.words import FAMILY_WORDS, target_words, with_error
 from certifit.rows import set_threads
 from certifit.store import save, write_atomically
-from certifit.table.alerts import Alert, choice_alert, overdispersion_alert, table_alerts, usefulness_alert
+from certifit.table.alerts import (
+    Alert,
+    choice_alert,
+    overdispersion_alert,
+    table_alerts,
+    unsolved_alert,
+    usefulness_alert,
+)
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.digest import fitted_digest
@@ -125,7 +132,8 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     replayed = None if settings.replay is None else load_table_model(settings.replay)
     if settings.jobs is not None:
         set_threads(settings.jobs)
-    prepared = _prepare(path, settings, replayed)
+    with warnings_as_notes(screen):
+        prepared = _prepare(path, settings, replayed)
     data = prepared.data
     _check_task(settings, data)
     search = settings.search(data.choice.task)
@@ -145,14 +153,10 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     screen.heading("Certificate")
     screen.certificate(model.certificate_)
     _show_assessment(screen, assessment)
-    useless = usefulness_alert(assessment)
-    if useless is None and hasattr(model, "search_"):
-        useless = choice_alert(model.search_)
-    varied = overdispersion_alert(model, prepared.sample)
-    later = [alert for alert in (useless, varied) if alert is not None]
+    later = _later_alerts(model, prepared, assessment)
     _show_alerts(screen, later)
     alerts = [*later, *alerts]
-    recheck = shlex.join(["certifit", "audit", str(places.model), *path.paths])
+    recheck = shlex.join(["certifit", "audit", str(places.model), *path.typed])
     repeat = shlex.join([*_typed(path, settings), "--replay", str(places.model)])
     if places.report is not None:
         page = Report(
@@ -169,6 +173,16 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     return model.certificate_.holds and same.get("same_bits", True)
 
 
+def _later_alerts(model: TableModel, prepared: PreparedTable, assessment: CrossValidation | str) -> list[Alert]:
+    """What is known of the model only when it is fitted."""
+    ledger, useless = getattr(model, "search_", None), usefulness_alert(assessment)
+    if useless is None and ledger is not None:
+        useless = choice_alert(ledger)
+    unsolved = None if ledger is None else unsolved_alert(ledger)
+    found = (useless, unsolved, overdispersion_alert(model, prepared.sample))
+    return [alert for alert in found if alert is not None]
+
+
 def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | None) -> PreparedTable:
     """The table with the roles of its columns; a replay reads it as the first run did."""
     search = settings.search("classification")
@@ -181,7 +195,7 @@ def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | Non
 
 def _typed(path: TableFiles, settings: FitSettings) -> list[str]:
     """The command that reads the table in the same way."""
-    words = ["certifit", "fit", *path.paths, "--target", settings.target]
+    words = ["certifit", "fit", *path.typed, "--target", settings.target]
     words += ["--task", settings.task] if settings.task != "auto" else []
     words += ["--stream"] if settings.stream else []
     words += ["--dask", settings.dask] if settings.dask else []

@@ -57,7 +57,7 @@ def run_report(model_path: Path, table: TableFiles, report: Path, screen: Screen
             screen.say(f"read block by block; pictures are drawn from {data.n_rows:,} rows drawn at random")
     if rows.fingerprint != model.fingerprint_:
         screen.note("this is not the table that the model was fitted to: its certificate is about another one")
-    recheck = shlex.join(["certifit", "audit", str(model_path), *table.paths])
+    recheck = shlex.join(["certifit", "audit", str(model_path), *table.typed])
     why = "not tested here: the page was made from the saved model"
     alerts = tuple(table_alerts(data))
     page = render(Report(model, data, why, table.name, model.get_params(), recheck, alerts, drawn=drawn))

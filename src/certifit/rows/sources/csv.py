@@ -1,25 +1,25 @@
 """CSV files; `fit("t.csv")`, the command line and the bundled tables all read them here.
 
-The separator is the comma, unless the first line has none and has tabs, semicolons or bars instead. Text is UTF-8, or
-UTF-16 where the first bytes (a byte order mark) say so. The first block of the file decides the type of each column.
-The words for a missing entry are those of Arrow's list.
+The separator is the comma, tab, semicolon or bar that is as often in the first lines as in the header, or what a line
+`sep=;` of a spreadsheet says. `text_encoding.py` finds the encoding. The first block of the file decides the type of
+each column. The words for a missing entry are those of Arrow's list.
 """
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.csv
 
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, warn_caller
 from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, explain_read_errors
+from certifit.rows.sources.text_encoding import find_encoding
 
 
 def null_words() -> list[str]:
@@ -34,23 +34,22 @@ def null_words() -> list[str]:
 class CsvFile(Table):
     """A CSV file with a header; its first block decides the type of each column."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.stamps = [FileStamp.of(path)]
         self.path = path
         self.header: list[str] = []
         with explain_read_errors(self.stamps, self._explain):
-            self.encoding, self.separator = _find_dialect(path)
+            found = find_encoding(self.stamps[0], encoding)
+            self.encoding, self.dialect = found.name, _find_dialect(path, found.name)
+        if found.assumed:
+            warn_caller(found.words(path))
         with self._open({}) as reader:
-            try:
-                self.header = reader.schema.names
-            except UnicodeDecodeError:
-                self._refuse_encoding("column names")
+            self.header = reader.schema.names
             # A column without values in the first block is taken for numbers.
             kinds = [pa.float64() if pa.types.is_null(kind) else kind for kind in reader.schema.types]
         self.schema = pa.schema(list(zip(self.header, kinds, strict=True)))
 
     def select(self, types: Types) -> Self:
-        self._refuse_bytes(types)
         self.n_rows = sum(batch.num_rows for batch in self.read(types, 0))
         return self
 
@@ -59,24 +58,10 @@ class CsvFile(Table):
         twice = sorted(name for name, times in Counter(self.header).items() if times > 1)
         if twice:
             raise DataError(got=f"columns with the same name: {twice}", wanted="a different name for each column")
-        self._refuse_bytes(dict.fromkeys(self.header))
         table = super().whole()
         if table.num_rows == 0:
             raise self._explain("Empty CSV file")
         return table
-
-    def _refuse_bytes(self, types: Types) -> None:
-        """Refuse columns that Arrow reads as bytes because they are not UTF-8."""
-        for name in types:
-            if pa.types.is_binary(self.schema.field(name).type):
-                self._refuse_encoding(f"column {name!r}")
-
-    def _refuse_encoding(self, what: str) -> NoReturn:
-        raise DataError(
-            got=f"{what} of {str(self.path)!r} with bytes that are not UTF-8 text",
-            wanted="a CSV file in UTF-8",
-            fix="Save it as UTF-8, for instance: iconv -f latin1 -t utf-8 old.csv > new.csv",
-        )
 
     def _read(self, types: Types, rows: int) -> Batches:
         # `rows` is not used: the parser reads so many bytes at a time.
@@ -91,8 +76,10 @@ class CsvFile(Table):
             pa.csv.open_csv(
                 self.path,
                 # One thread is as fast, and its errors name the line.
-                pa.csv.ReadOptions(use_threads=False, block_size=block, encoding=self.encoding),
-                pa.csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                pa.csv.ReadOptions(
+                    use_threads=False, block_size=block, encoding=self.encoding, skip_rows=self.dialect.skipped
+                ),
+                pa.csv.ParseOptions(delimiter=self.dialect.separator, newlines_in_values=True),
                 pa.csv.ConvertOptions(
                     null_values=null_words(),
                     strings_can_be_null=True,
@@ -128,23 +115,34 @@ class CsvFile(Table):
         )
 
 
-def _find_dialect(path: Path) -> tuple[str, str]:
-    """The encoding and the separator of a file, by its first lines."""
+class CsvDialect(NamedTuple):
+    """How the lines of a file are to be read."""
+
+    separator: str
+    skipped: int = 0  # lines before the header
+
+
+def _find_dialect(path: Path, encoding: str) -> CsvDialect:
+    """The separator, by the first lines of a file; one that says it (`sep=;`) is no header."""
     # Decompresses by the ending of the file's name.
     with pa.input_stream(path) as file:
-        head = file.read(64 * 1024)
-    encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf8"
-    return encoding, _find_separator(head.decode(encoding, "replace"))
+        head = file.read(64 * 1024).decode(encoding, "replace").removeprefix("\ufeff")
+    lines = [line for line in head.splitlines() if line.strip()]
+    told = re.fullmatch(r'"?sep=(.)"?', lines[0].strip("\r\n")) if lines else None
+    return CsvDialect(told[1], 1) if told else CsvDialect(_find_separator(lines))
 
 
-def _find_separator(head: str) -> str:
-    """Return the comma, or where the first line has none the tab, semicolon or bar that is most frequent there.
+def _find_separator(lines: list[str], seen: int = 20) -> str:
+    """Return what stands as often in the header as in the next lines; the comma where nothing does, or several do.
 
-    It has to be in the second line too: a single column may be called "P(a|b)".
+    What is in quotes separates nothing, and neither does what the header alone has: a column may be called "P(a|b)".
     """
-    lines: list[str] = [*head.splitlines(), "", ""]
-    first, second = lines[:2]
-    if "," in first:
+    bare = [re.sub(r'"[^"]*"', "", line) for line in lines[: seen + 1]]
+    if not bare:
         return ","
-    found = max("\t;|", key=first.count)
-    return found if found in first and (found in second or not second) else ","
+    found = [mark for mark in ",\t;|" if mark in bare[0] and len({line.count(mark) for line in bare}) == 1]
+    if not found and "," in bare[0]:
+        return ","
+    # Lines may be broken within quotes, or some of them too short, as the reader will say.
+    found = found or [mark for mark in "\t;|" if mark in bare[0] and all(mark in line for line in bare[1:2])]
+    return max(found, key=bare[0].count, default=",")

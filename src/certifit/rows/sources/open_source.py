@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from certifit.rows.sources.csv import CsvFile
 from certifit.rows.sources.one_pass_stream import OnePassStream, PolarsQuery
 from certifit.rows.sources.parquet import ParquetFiles
 from certifit.rows.sources.table import JoinedTables, Source, Table
+from certifit.rows.sources.text_encoding import EncodedPath
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
@@ -29,9 +31,9 @@ def open_source(X: Any) -> Source | None:
     if isinstance(X, str) and "://" in X:
         return open_address(X)
     if isinstance(X, (str, os.PathLike)):
-        return open_path(Path(X))
+        return open_path(X)
     if is_paths(X):
-        return join_files([Path(path) for path in X])
+        return join_files(X)
     if isinstance(X, pa.Table):
         return ArrowTable(X)
     if isinstance(X, pa.RecordBatch):
@@ -72,21 +74,23 @@ def open_address(address: str) -> Table:
         ) from error
 
 
-def join_files(paths: list[Path]) -> Table:
+def join_files(paths: Sequence[str | os.PathLike[str]]) -> Table:
     """Open several Parquet or CSV files with the same columns as one table, in the order given."""
-    if all(path.suffix.lower() in PARQUET and path.is_file() for path in paths):
-        return ParquetFiles(paths)
+    plain = [Path(path) for path in paths]
+    if all(path.suffix.lower() in PARQUET and path.is_file() for path in plain):
+        return ParquetFiles(plain)
     tables = [open_path(path) for path in paths]
-    return tables[0] if len(tables) == 1 else JoinedTables(tables, [str(path) for path in paths])
+    return tables[0] if len(tables) == 1 else JoinedTables(tables, [str(path) for path in plain])
 
 
-def open_path(path: Path) -> Table:
+def open_path(named: str | os.PathLike[str]) -> Table:
     """Open a Parquet file, a directory of them, a CSV file, or all that a pattern like data/*.parquet names."""
+    path, encoding = Path(named), named.encoding if isinstance(named, EncodedPath) else None
     if not path.exists() and glob.has_magic(str(path)):
-        named = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
-        if not named:
+        names = sorted(glob.glob(str(path), recursive=True))
+        if not names:
             raise DataError(got=f"pattern {str(path)!r}, which names no file", wanted="at least one file")
-        return join_files(named)
+        return join_files(names if encoding is None else [EncodedPath(name, encoding) for name in names])
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix.lower() in PARQUET and not p.name.startswith((".", "_")))
         if files:
@@ -109,7 +113,7 @@ def open_path(path: Path) -> Table:
     if path.suffix.lower() in PARQUET:
         return ParquetFiles([path])
     if path.name.lower().endswith(CSV):
-        return CsvFile(path)
+        return CsvFile(path, encoding)
     raise DataError(
         got=f"file {str(path)!r} of unknown kind {path.suffix!r}",
         wanted=f"a name that ends in {', '.join((*PARQUET, *CSV))}",

@@ -39,7 +39,7 @@ class FileRows(Rows):
 
     def __init__(self, source: Source, columns: ColumnRoles, terms: TableTerms) -> None:
         kinds = {name: source.schema.field(name).type for name in columns.features}
-        refuse_columns({name: kind for name, kind in kinds.items() if not _is_number(kind)}, terms.missing)
+        refuse_columns({name: kind for name, kind in kinds.items() if not is_number(kind)}, terms.missing)
         small = all(pa.types.is_float32(kind) for kind in kinds.values())
         number = pa.float32() if small else pa.float64()
         self.dtype = np.dtype(np.float32 if small else np.float64)
@@ -160,12 +160,13 @@ def _vector(batches: Sequence[Any], name: str, kind: Any) -> Array:
     return pa.chunked_array(parts, kind).to_numpy()
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
+    """Say whether values of an Arrow type are numbers."""
     return any(f(kind) for f in (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal))
 
 
 def _weight_type(field: Any) -> Any:
-    if not _is_number(field.type):
+    if not is_number(field.type):
         refuse_weights(field.name, field.type)
     return pa.float64()
 
@@ -173,7 +174,7 @@ def _weight_type(field: Any) -> Any:
 def _label_type(field: Any, target: Target) -> Any:
     """Return the type in which a target column is read."""
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if target == "numbers" and not _is_number(kind):
+    if target == "numbers" and not is_number(kind):
         refuse_targets(kind)
     if pa.types.is_nested(kind):
         raise DataError(got=f"target column {field.name!r} of type {kind}", wanted="one number or label per row")

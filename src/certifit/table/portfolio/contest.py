@@ -91,10 +91,14 @@ class Contest:
 
     @property
     def scored(self) -> list[Trial]:
-        """Trials of models on all folds, the simplest kind first."""
+        """Trials of models on all folds: those that were solved, the simplest kind first, then the others likewise.
+
+        Of models that are as good as the best the first is chosen: one whose certificate failed in some fold wins
+        only where no model that was solved is as good.
+        """
         order = [*KINDS]
         found = [trial for trial in self.trials if trial.fate == "scored" and trial.name in KINDS]
-        return sorted(found, key=lambda trial: order.index(trial.name))
+        return sorted(found, key=lambda trial: (not trial.proved, order.index(trial.name)))
 
     def left(self) -> float:
         """Seconds that are left for comparing, below 0 where there are none."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from certifit.core.settings import did_you_mean
 from certifit.exceptions import CertificateWarning, DataError
@@ -34,6 +35,15 @@ from certifit.table.streaming.learning_pass import StreamPlan
 from certifit.table.streaming.memory import is_large
 from certifit.table.streaming.streamed_table import StreamedTable, streamed_table
 from certifit.table.table_model import LabelledData, TableModel
+from certifit.table.text_values import (
+    DATES,
+    choose_date,
+    choose_reading,
+    date_formats,
+    fitting_readings,
+    read_text,
+    with_holes,
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +62,9 @@ class TableRoles:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How columns are read, as a table model takes it."""
-        return {name: getattr(self, name) for name in READING}
+        """How columns are read, as a table model takes it; the model does not see those that are beside."""
+        dates = tuple(word for word in self.dates if not date_formats([word]).keys() & {*self.beside})
+        return {name: getattr(self, name) for name in READING} | {"dates": dates}
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -144,18 +155,40 @@ def _check_roles(table: pa.Table, roles: TableRoles) -> None:
 
 def _row_order(table: pa.Table, roles: TableRoles) -> RowOrder:
     """Which rows belong together, and which come later."""
-    groups, times = (_codes(table, name) for name in (roles.group, roles.time))
+    groups = None if roles.group is None else _codes(table[roles.group], roles.group)
+    times = None if roles.time is None else _codes(_in_order(table[roles.time], roles), roles.time)
     for role, codes in (("groups", groups), ("times", times)):
         if codes is not None and codes.max() == 0:
             raise DataError(got=f"one value only in the column of {role}", wanted="at least two different ones")
     return RowOrder(groups, times, roles.group or "", roles.time or "")
 
 
-def _codes(table: pa.Table, name: str | None) -> Any:
+def _in_order(column: pa.ChunkedArray, roles: TableRoles) -> pa.ChunkedArray:
+    """Times as values whose order is that of time: text as dates or numbers; text that may be neither is refused."""
+    kind, name = column.type, str(roles.time)
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return column
+    text, named = with_holes(column.cast(pa.string())), date_formats(roles.dates).get(name)
+    fitting = fitting_readings(text.drop_null())
+    reading = named or (choose_date(fitting) if named == "" else choose_reading(fitting))
+    times = read_text(text, reading) if reading else text
+    year_first = pc.all(pc.match_substring_regex(text, r"^[0-9]{4}([^0-9]|$)")).as_py()
+    # Text such as 2024-03 or 2024Q1 has the order of time as it is.
+    if times.null_count == text.null_count and (
+        reading or (year_first and pc.count_distinct(pc.utf8_length(text)).as_py() == 1)
+    ):
+        return times
+    doubt = f"are not all in {named}" if named else "are text"
+    doubt = "may be day or month first" if not reading and len(fitting & {*DATES}) > 1 else doubt
+    raise DataError(
+        got=f"times in column {name!r} that {doubt}, such as {text.drop_null()[0].as_py()[:40]!r}",
+        wanted="dates, or numbers, so that it is known which rows are later",
+        fix=f"--date {name}=%d/%m/%Y names the format; in Python dates=['{name}=%d/%m/%Y'].",
+    )
+
+
+def _codes(column: pa.ChunkedArray, name: str) -> Any:
     """Whole numbers (n,) in the order of a column's values."""
-    if name is None:
-        return None
-    column = table[name]
     if column.null_count:
         raise DataError(got=f"{column.null_count} missing value(s) in column {name!r}", wanted="one in every row")
     return np.unique(column.combine_chunks().to_numpy(zero_copy_only=False), return_inverse=True)[1]

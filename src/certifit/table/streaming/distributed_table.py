@@ -19,10 +19,12 @@ from dask.delayed import delayed
 from certifit.exceptions import DataError
 from certifit.rows import Array, block_rows
 from certifit.rows.checks import TableTerms
+from certifit.rows.sources.csv import CsvFile
 from certifit.rows.sources.dask import DaskRows, PartitionLayout, shared_task
 from certifit.rows.sources.dask_partitions import DaskPartition, compute_tasks
 from certifit.rows.sources.open_source import open_path, open_source
-from certifit.rows.sources.table import FileStamp, Table, check_unchanged
+from certifit.rows.sources.table import FileStamp, JoinedTables, Table, check_unchanged
+from certifit.rows.sources.text_encoding import EncodedPath
 from certifit.rows.sums import tree_sum
 from certifit.table.columns import Column
 from certifit.table.labelled_table import LabelledRows
@@ -46,13 +48,14 @@ class FilePiece:
     stamp: FileStamp
     groups: tuple[int, ...] | None  # of rows of a Parquet file; None for all of a CSV file
     start: int  # the number of its first row
+    encoding: str = ""  # of the text of a CSV file
 
     def tables(self, schema: pa.Schema) -> Generator[pa.Table, None, None]:
         """Give its rows, with these columns, block by block."""
         check_unchanged([self.stamp])
         types = {field.name: field.type for field in schema}
         if self.groups is None:
-            yield from blocks_of(open_path(self.stamp.path).select(types), types)
+            yield from blocks_of(open_path(EncodedPath(str(self.stamp.path), self.encoding)).select(types), types)
         else:
             with pa.parquet.ParquetFile(self.stamp.path, page_checksum_verification=True) as file:
                 for batch in file.iter_batches(row_groups=list(self.groups), columns=list(types)):
@@ -124,10 +127,12 @@ def distributed_table(X: Any, plan: StreamPlan) -> DistributedTable:
 
 def cut_files(source: Table, tuning: PieceTuning = PieceTuning()) -> tuple[FilePiece, ...]:
     """The files of a table in pieces, with the numbers of their first rows."""
+    tables = source.tables if isinstance(source, JoinedTables) else [source]
+    encodings = {table.path: table.encoding for table in tables if isinstance(table, CsvFile)}
     pieces, start = [], 0
     for stamp in source.stamps:
         if stamp.path.suffix.lower() not in (".parquet", ".pq"):
-            pieces.append(FilePiece(stamp, None, start))
+            pieces.append(FilePiece(stamp, None, start, encodings[stamp.path]))
             start += tuning.csv_rows
             continue
         facts = pa.parquet.read_metadata(stamp.path)
