@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit.core.compiling import notice
+from certifit.numerics.compiled.inner_loops import inner_compiler
 
 
 class CompiledLoop:
@@ -35,6 +36,7 @@ class CompiledLoop:
     at_once: ClassVar[bool] = False  # compile whatever is called, while `compiled_at_once` says so
     _one_at_a_time: ClassVar[threading.RLock] = threading.RLock()
     _numba: ClassVar[Any] = None  # once it is loaded
+    _compiler: ClassVar[Any] = None  # of loops that only loops call, where Numba has the means
     _unknown: ClassVar[frozenset[str]] = frozenset()  # options that this Numba does not have
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -62,6 +64,9 @@ class CompiledLoop:
             if self._dispatcher is None:
                 numba = self._loaded()
                 known = {name: value for name, value in self.options.items() if name not in self._unknown}
+                if self._is_inner and self._compiler is not None:
+                    # Its code is part of that of the loops that call it, also on disk.
+                    known |= {"pipeline_class": self._compiler, "cache": False}
                 self._dispatcher = numba.njit(**known)(self._known_to_numba())
         return self._dispatcher
 
@@ -76,6 +81,11 @@ class CompiledLoop:
         found.__qualname__, found.__module__ = function.__qualname__, function.__module__
         found.__doc__ = function.__doc__
         return found
+
+    @property
+    def _is_inner(self) -> bool:
+        """Whether only loops call it, which do not have it written into them."""
+        return "no_cpython_wrapper" in self.options and "inline" not in self.options
 
     @property
     def signatures(self) -> list[Any]:
@@ -111,6 +121,7 @@ class CompiledLoop:
 
             if not hasattr(options.DefaultOptions, "_nrt"):
                 CompiledLoop._unknown = frozenset(COUNTED)
+            CompiledLoop._compiler = inner_compiler()
             notice.install()
             event.Listener.register(PausedCollection)
             event.register("numba:compile", PausedCollection())

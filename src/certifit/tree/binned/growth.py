@@ -17,7 +17,6 @@ from certifit.tree.binned.growth_loops import (
     GrowingTree,
     finish_split,
     grow_alone,
-    next_node,
     visit_chunk,
 )
 from certifit.tree.binned.histogram_loops import pack_pairs
@@ -159,10 +158,8 @@ class BinnedGrower:
             tree.left_rows[chunk] = visit_chunk(tree, rules, k, chunk)
 
         self.workers.run(visit)
-        finish_split(tree, rules, k, self.special)
-        while (k := next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)) >= 0:
+        while (k := finish_split(tree, rules, k, self.special)) >= 0:
             self.workers.run(visit)
-            finish_split(tree, rules, k, self.special)
 
     def _empty_tree(self, codes: Array, bins: ColumnBins) -> GrowingTree:
         limits, n, d, chunks = self.limits, self.n, self.d, self.workers.count

@@ -74,8 +74,8 @@ def _subtract(table, to, other):
         a[i] -= b[i]
 
 
-@called_from_python_uncounted
-def next_node(nodes, made, leaves, most):
+@called_by_loops_uncounted
+def _next_node(nodes, made, leaves, most):
     """Return the node to split next, or -1 if the tree is done: the best, or, with no limit on leaves, the last."""
     best = -1
     if most < 0 or leaves < most:
@@ -316,7 +316,7 @@ def grow_alone(tree, rules, special):
             _start_root(tree, rules, special)
         else:
             _finish_split(tree, rules, k, special)
-        k = next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)
+        k = _next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)
         if k < 0:
             return
 
@@ -333,7 +333,7 @@ def visit_chunk(tree, rules, k, chunk):
 
 @called_from_python_uncounted
 def finish_split(tree, rules, k, special):
-    """Make the children of node k, of which all chunks have been visited, and find their best splits.
+    """Make the children of node k, of which all chunks have been visited, find their best splits; return the next one.
 
     With k = -1 find that of the root. Both are one function, because the search would be compiled into each.
     """
@@ -341,3 +341,4 @@ def finish_split(tree, rules, k, special):
         _start_root(tree, rules, special)
     else:
         _finish_split(tree, rules, k, special)
+    return _next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)
