@@ -131,9 +131,11 @@ def measure(name: str, arguments: str, table: str, label: str = "") -> ColdStart
     code = {"imports": f"from certifit import {name}", "table": table, "model": f"{name}({arguments})"}
     with tempfile.TemporaryDirectory() as folder:
         first, second = (run_child(SCRIPT.format(fits=n, **code), NUMBA_CACHE_DIR=folder) for n in (2, 2))
-    return ColdStart(
+    found = ColdStart(
         label or name, second["import"], first["fits"][0], second["fits"][0], second["fits"][1], first["loops"]
     )
+    say(f"  {found.cold:.2f}, in the next process {found.cached:.2f}: {found.over:.2f} more; {found.loops} loops compiled")
+    return found
 
 
 def run_child(script: str, **environment: str) -> Any:

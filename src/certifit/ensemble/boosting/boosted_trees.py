@@ -14,11 +14,11 @@ from certifit.tree.fitted_tree import Tree
 from certifit.tree.routing.leaf_masks import LeafMasks, MaskTuning, leaf_masks
 from certifit.tree.routing.mask_loops import add_masked_scores
 from certifit.tree.routing.packed_trees import (
-    PLAIN_SCORES,
     PackedTrees,
     TreeNodes,
     add_tree_scores,
     packed_trees,
+    scores_are_few,
 )
 
 MEASURES = ("weight", "mean", "impurity")
@@ -99,7 +99,7 @@ class BoostedTrees:
     def _asks_all(self, X: Array, trees: int, tuning: MaskTuning = MaskTuning()) -> bool:
         """Whether all questions of so many trees are asked at once, which takes some rows and small trees."""
         many = len(X) >= tuning.fewest_rows and X.shape[1] <= tuning.columns_per_tree * trees
-        return many and not PLAIN_SCORES.suffices(X.size) and self.masks is not None
+        return many and not scores_are_few(X, trees) and self.masks is not None
 
     def scores(self, block: Block) -> Array:
         """The scores of a block's rows (n, k)."""

@@ -17,8 +17,6 @@ from certifit.tree.binned.growth_loops import (
     GrowingTree,
     finish_split,
     grow_alone,
-    next_node,
-    start_root,
     visit_chunk,
 )
 from certifit.tree.binned.histogram_loops import pack_pairs
@@ -102,7 +100,8 @@ class BinnedGrower:
         self.spans = [*pairwise(np.linspace(0, self.n, self.workers.count + 1).astype(int))]
         self.tree = self._empty_tree(codes, bins)
         odd = limits.monotone is not None or limits.groups is not None or bool(bins.is_categorical.any())
-        self.is_simple = not odd and (limits.max_features or self.d) >= self.d and self.workers.count == 1
+        self.special = True if odd or (limits.max_features or self.d) < self.d else None  # for the compiled loops
+        self.is_simple = self.special is None and self.workers.count == 1
 
     def close(self) -> None:
         """Let the threads end, and forget the rows."""
@@ -137,7 +136,7 @@ class BinnedGrower:
             with PLAIN_FIRST.timed():
                 grow_plainly(self.tree, rules)
         elif self.workers.count == 1:
-            grow_alone(self.tree, rules)
+            grow_alone(self.tree, rules, self.special)
         else:
             self._grow_on_threads(rules)
         return self.tree
@@ -159,10 +158,8 @@ class BinnedGrower:
             tree.left_rows[chunk] = visit_chunk(tree, rules, k, chunk)
 
         self.workers.run(visit)
-        start_root(tree, rules)
-        while (k := next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)) >= 0:
+        while (k := finish_split(tree, rules, k, self.special)) >= 0:
             self.workers.run(visit)
-            finish_split(tree, rules, k)
 
     def _empty_tree(self, codes: Array, bins: ColumnBins) -> GrowingTree:
         limits, n, d, chunks = self.limits, self.n, self.d, self.workers.count

@@ -74,8 +74,8 @@ def _subtract(table, to, other):
         a[i] -= b[i]
 
 
-@called_from_python_uncounted
-def next_node(nodes, made, leaves, most):
+@called_by_loops_uncounted
+def _next_node(nodes, made, leaves, most):
     """Return the node to split next, or -1 if the tree is done: the best, or, with no limit on leaves, the last."""
     best = -1
     if most < 0 or leaves < most:
@@ -130,10 +130,10 @@ def _count_rows(rows, runs, codes, counts):
 
 
 @written_into_loops_uncounted
-def _askable(nodes, k, columns, groups, asked):
+def _ask_of_groups(nodes, k, columns, groups, asked):
     """Mark the columns that a node may ask: of the groups that hold every column of its branch, all columns."""
     for j in range(len(asked)):
-        asked[j] = columns[j, 0] > 0 and len(groups) == 0
+        asked[j] = 0
     for g in range(len(groups)):
         at, alive = k, True
         while nodes[at].parent >= 0:
@@ -160,16 +160,20 @@ def _are_large(tree, rules, k):
 
 
 @called_by_loops_uncounted
-def _search(tree, rules, k, place):
+def _search(tree, rules, k, place, special):
     """Find the best split of a node whose histogram is in this place."""
     node = tree.nodes[k]
     node.gain = 0.0
     if node.count < 2 * rules.leaf_rows or node.depth >= rules.depth:
         return
-    scratch = tree.asked, tree.filled
+    cells, columns = (tree.sums[place], tree.counts[place], tree.filled), tree.columns
     while True:
-        _askable(tree.nodes, k, tree.columns, tree.groups, tree.asked)
-        search_histogram(tree.sums[place], tree.counts[place], tree.columns, node, rules, scratch, tree.goes_left[k])
+        for j in range(len(columns)):
+            tree.asked[j] = columns[j, 0] > 0
+        if special is not None:  # noqa: SIM102 - what a None leaves out is not compiled
+            if len(tree.groups) > 0:
+                _ask_of_groups(tree.nodes, k, columns, tree.groups, tree.asked)
+        search_histogram(cells, columns, node, rules, tree.asked, tree.goes_left[k], special)
         if node.column < 0 or node.counted or rules.by_hessian or _are_large(tree, rules, k):
             return
         # The best split of all leaves a child too few rows: only now is it worth counting.
@@ -243,23 +247,24 @@ def _add_chunks(tree, rules, rows):
 
 
 @written_into_loops_uncounted
-def _start_root(tree, rules):
+def _start_root(tree, rules, special):
     """Find the best split of the root, of which all chunks have been visited."""
     root = tree.nodes[0]
     root.counted = _add_chunks(tree, rules, root.count)
     root.total = 0
     for b in range(256):
         root.total += tree.sums[0, b]
-    _search(tree, rules, _FIRST, _FIRST)
+    _search(tree, rules, _FIRST, _FIRST, special)
     _keep(tree, _FIRST, _FIRST)
 
 
 @written_into_loops_uncounted
-def _finish_split(tree, rules, k):
+def _finish_split(tree, rules, k, special):
     """Make the children of node k, of which all chunks have been visited, and find their best splits."""
     node, made = tree.nodes[k], tree.free[-2]
     _add_children(tree.nodes, tree.runs, k, made, tree.left_rows)
-    _bound_children(tree.nodes, k, rules, tree.columns[node.column, 2])
+    if special is not None:
+        _bound_children(tree.nodes, k, rules, tree.columns[node.column, 2])
     tree.free[-2] += 2
     tree.free[-1] += 1
     light = made if _left_is_lighter(node, rules.shift) else made + 1
@@ -280,10 +285,10 @@ def _finish_split(tree, rules, k):
         elif counting:
             _count_rows(tree.rows, tree.runs[heavy], tree.codes, tree.counts[place])
         tree.nodes[heavy].slot, node.slot = place, -1
-    _search(tree, rules, light, _FIRST)
+    _search(tree, rules, light, _FIRST, special)
     _keep(tree, light, _FIRST)
     if place >= 0:
-        _search(tree, rules, heavy, place)
+        _search(tree, rules, heavy, place, special)
         if not tree.nodes[heavy].gain > 0:
             _give_back(tree.free, tree.nodes[heavy])
         return
@@ -293,21 +298,25 @@ def _finish_split(tree, rules, k):
         add_histogram(tree.rows, start, stop, tree.codes, tree.packed, tree.sums[0])
     if counting:
         _count_rows(tree.rows, tree.runs[heavy], tree.codes, tree.counts[0])
-    _search(tree, rules, heavy, _FIRST)
+    _search(tree, rules, heavy, _FIRST, special)
     _keep(tree, heavy, _FIRST)
 
 
 @called_from_python_uncounted
-def grow_alone(tree, rules):
-    """Grow a whole tree on one thread."""
+def grow_alone(tree, rules, special):
+    """Grow a whole tree on one thread.
+
+    `special` is None where no column is categorical, monotone or in groups, and none are drawn: then nothing of these
+    is compiled.
+    """
     k = _BEFORE
     while True:
         tree.left_rows[0] = _visit_chunk(tree, rules, k, _FIRST)
         if k < 0:
-            _start_root(tree, rules)
+            _start_root(tree, rules, special)
         else:
-            _finish_split(tree, rules, k)
-        k = next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)
+            _finish_split(tree, rules, k, special)
+        k = _next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)
         if k < 0:
             return
 
@@ -323,12 +332,13 @@ def visit_chunk(tree, rules, k, chunk):
 
 
 @called_from_python_uncounted
-def start_root(tree, rules):
-    """Find the best split of the root, of which all chunks have been visited."""
-    _start_root(tree, rules)
+def finish_split(tree, rules, k, special):
+    """Make the children of node k, of which all chunks have been visited, find their best splits; return the next one.
 
-
-@called_from_python_uncounted
-def finish_split(tree, rules, k):
-    """Make the children of node k, of which all chunks have been visited, and find their best splits."""
-    _finish_split(tree, rules, k)
+    With k = -1 find that of the root. Both are one function, because the search would be compiled into each.
+    """
+    if k < 0:
+        _start_root(tree, rules, special)
+    else:
+        _finish_split(tree, rules, k, special)
+    return _next_node(tree.nodes, tree.free[-2], tree.free[-1], rules.leaves)

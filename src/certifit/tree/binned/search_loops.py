@@ -89,9 +89,10 @@ def _filled_bins(sums, n_bins, filled):
 
 
 @called_by_loops_uncounted
-def _search_numbers(cells, node, rules, n_bins, direction, best):
+def _search_numbers(cells, node, rules, column, best, special):
     """Look at every border of a column; note a split that is better than `best` in the node, and return its gain."""
     sums, counts, filled = cells
+    n_bins, direction = column
     shift, l2, total, all_rows = rules.shift, rules.l2, node.total, node.count
     leaf_rows, leaf_hessian, constrained = rules.leaf_rows, rules.leaf_hessian, rules.constrained
     by_hessian, counted = rules.by_hessian, node.counted != 0
@@ -118,7 +119,7 @@ def _search_numbers(cells, node, rules, n_bins, direction, best):
                 continue
             if above < leaf_hessian:
                 break
-            if constrained:
+            if special is not None and constrained:
                 gain = _bounded_gain(s, rules, node.low, node.high)
                 gain += _bounded_gain(total - s, rules, node.low, node.high)
                 a = bounded_value(s, rules, node.low, node.high)
@@ -197,45 +198,60 @@ def _drop_columns(asked, rules, key):
 
 
 @written_into_loops_uncounted
-def search_histogram(sums, counts, columns, node, rules, scratch, goes_left):
+def search_histogram(cells, columns, node, rules, asked, goes_left, special):
     """Find the best split of a node along the columns that are asked: note it, and where each code goes.
 
-    `sums` and `counts` are flat (d · 256,), `columns` (d, 3) bins, whether categorical, and direction, `scratch` the
-    columns that are asked (d,) and room for 256 numbers.
+    `cells` are flat sums and counts (d · 256,), and room for 256 numbers; `columns` (d, 3) bins, whether categorical,
+    and direction; `asked` (d,) the columns that are. `special` is None where no column is categorical or monotone and
+    none are drawn: then nothing of these is compiled.
     """
-    asked, filled = scratch
+    sums, counts, filled = cells
     whole = _bounded_gain(node.total, rules, node.low, node.high)
     best, column = whole, -1
-    if rules.columns < len(asked):
-        _drop_columns(asked, rules, node.key)
+    if special is not None:  # noqa: SIM102 - what a None leaves out is not compiled
+        if rules.columns < len(asked):
+            _drop_columns(asked, rules, node.key)
     for j in range(len(asked)):
         if asked[j] == 0:
             continue
         here, some = sums[j * 256 : j * 256 + 256], counts[j * 256 : j * 256 + 256]
-        if columns[j, 1]:
+        gain = best
+        if special is None or columns[j, 1] == 0:
+            gain = _search_numbers((here, some, filled), node, rules, (columns[j, 0], columns[j, 2]), best, special)
+        elif special is not None:
             gain = _search_categories(here, some, node, rules, best)
-        else:
-            gain = _search_numbers((here, some, filled), node, rules, columns[j, 0], columns[j, 2], best)
         if gain > best:
             best, column = gain, j
     node.column, node.gain = column, best - whole
     if column >= 0:
-        _note_sides(sums[column * 256 : column * 256 + 256], columns[column, 1], node, rules, goes_left)
+        here = sums[column * 256 : column * 256 + 256]
+        if special is None or columns[column, 1] == 0:
+            _note_sides(here, node, rules, goes_left)
+        elif special is not None:
+            _note_sides_of_categories(here, node, rules, goes_left)
+
+
+@called_by_loops_uncounted
+def _heavier_is_left(node, rules):
+    """Whether the left child is the heavier, 1, or not, 0: what no row of the node has goes with the heavier one."""
+    mask = (np.int64(1) << rules.shift) - 1
+    return np.int64(2 * (node.left_total & mask) > (node.total & mask))
+
+
+@called_by_loops_uncounted
+def _note_sides(sums, node, rules, goes_left):
+    """Write down for each code of a column of numbers whether it goes left."""
+    for b in range(255):
+        goes_left[b] = b <= node.border
+    if sums[255] == 0:
+        node.missing_left = _heavier_is_left(node, rules)
+    goes_left[255] = node.missing_left
 
 
 @called_by_loops
-def _note_sides(sums, categorical, node, rules, goes_left):
-    """Write down for each code whether it goes left; what no row of the node has goes with the heavier child."""
-    mask = (np.int64(1) << rules.shift) - 1
-    heavier = np.int64(2 * (node.left_total & mask) > (node.total & mask))
-    if not categorical:
-        for b in range(255):
-            goes_left[b] = b <= node.border
-        if sums[255] == 0:
-            node.missing_left = heavier
-        goes_left[255] = node.missing_left
-        return
-    order = np.empty(256, np.int64)
+def _note_sides_of_categories(sums, node, rules, goes_left):
+    """Write down for each category whether it goes left."""
+    order, heavier = np.empty(256, np.int64), _heavier_is_left(node, rules)
     for b in range(256):
         goes_left[b] = heavier
     for i in range(_sorted_categories(sums, rules, order)):

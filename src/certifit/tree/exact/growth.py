@@ -26,6 +26,7 @@ from certifit.tree.exact.growth_loops import (
     GrowthRules,
     NodeTable,
     empty_nodes,
+    empty_subtree,
     grow_subtree,
 )
 from certifit.tree.exact.median_loops import MedianTable
@@ -138,11 +139,9 @@ class TreeGrower:
         """All nodes below node k, which becomes the first of them."""
         nodes = self.nodes
         rows, levels = int(nodes.end[k] - nodes.start[k]), self.growth.depth - int(nodes.depth[k])
-        own = empty_nodes(most_nodes(rows, levels), self.rules.channels)
-        for mine, all_of_them in zip(own, nodes, strict=True):
-            mine[0] = all_of_them[k]
+        own = empty_subtree(most_nodes(rows, levels), nodes, k)
         made = grow_subtree(self.table, self.y, self.growth, self.rules, own, self.medians, self.categories)
-        return NodeTable(*(column[:made].copy() for column in own))
+        return own.as_table(made)
 
     def _graft(self, k: int, subtree: NodeTable) -> None:
         """Put a subtree in the place of its first node."""

@@ -1,5 +1,7 @@
 """The steps of growth by operations on whole arrays: for small tables, for which nothing has to be compiled then.
 
+Those that take little time beside the search for splits are what large tables take, too.
+
 Sums are whole numbers and scores are computed in the order of the compiled loops (`step_loops`), so that both give
 the same bits. There are no medians and no categories here.
 """
@@ -7,6 +9,7 @@ the same bits. There are no medians and no categories here.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +18,14 @@ from certifit.rows import Array
 from certifit.tree.exact.entries import NodeCentre, NodeToSplit, SortedTable, Split, SplitRules
 from certifit.tree.exact.growth_loops import GrowthRules, NodeTable
 from certifit.tree.exact.split_loops import POSITIVE, QUADRATIC
+
+
+class NodeSums(NamedTuple):
+    """What the rows of a node add up to."""
+
+    weight: int
+    sums: Array  # (c,) int64
+
 
 NO_SPLIT = Split(-np.inf, -1, 0, False, False, np.nan, -1)
 _logarithms = np.frompyfunc(math.log, 1, 1)  # NumPy's own differ in their last bits
@@ -27,6 +38,11 @@ def may_split(table: SortedTable, y: Array, growth: GrowthRules, rules: SplitRul
         return False
     if nodes.weight[k] < 2 * rules.leaf_weight:
         return False
+    return _differ(table, y, start, min(start + 100, end)) or _differ(table, y, start, end)
+
+
+def _differ(table: SortedTable, y: Array, start: int, end: int) -> bool:
+    """Whether the rows of a run have different targets."""
     here = y[table.entries[0, start:end] & 0xFFFFFFFF]
     return bool((here != here[0]).any())
 
@@ -185,6 +201,23 @@ def add_children(
     table: SortedTable, rules: SplitRules, nodes: NodeTable, k: int, children: tuple[int, int], split: Split, *_: None
 ) -> None:
     """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
+    start, count = nodes.start[k], children[1]
+    row = table.entries[:1, start : start + count] & 0xFFFFFFFF
+    weight, sums = _left_sums(table, rules, row, np.array([count]), 1)
+    left = NodeSums(int(weight[0, 0, -1]), np.array([s[0, 0, -1] for s in sums]))
+    write_children(table, rules, nodes, k, children, split, left)
+
+
+def write_children(
+    table: SortedTable,
+    rules: SplitRules,
+    nodes: NodeTable,
+    k: int,
+    children: tuple[int, int],
+    split: Split,
+    left: NodeSums,
+) -> None:
+    """Write down the split of node k and its two children, of which the left one's rows add up to `left`."""
     made, count = children
     pair = slice(made, made + 2)
     nodes.column[k], nodes.threshold[k] = split.column, split.threshold
@@ -195,10 +228,8 @@ def add_children(
     nodes.depth[pair] = nodes.depth[k] + 1
     nodes.key[pair] = random_bits_of_pairs(nodes.key[k : k + 1], np.arange(2))
     nodes.limits[pair] = nodes.limits[k]
-    row = table.entries[:1, nodes.start[k] : middle] & 0xFFFFFFFF
-    weight, sums = _left_sums(table, rules, row, np.array([count]), 1)
-    nodes.weight[pair] = weight[0, 0, -1], nodes.weight[k] - weight[0, 0, -1]
-    nodes.sums[made] = [s[0, 0, -1] for s in sums]
+    nodes.weight[pair] = left.weight, nodes.weight[k] - left.weight
+    nodes.sums[made] = left.sums
     nodes.sums[made + 1] = nodes.sums[k] - nodes.sums[made]
     direction = table.monotone[split.column]
     if direction != 0:

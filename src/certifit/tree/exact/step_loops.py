@@ -1,26 +1,31 @@
 """The steps of growth, each called from Python: for large nodes, whose columns several threads share.
 
-A way in from Python is compiled for each, which takes longer than the loop itself; small tables need none of them.
+A way in from Python is compiled for each, which takes longer than the loop itself: so steps that hardly look at rows
+are those of `plain_steps`. Small tables need none of these.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from certifit.numerics.compiled.compiling import called_from_python
-from certifit.tree.exact.growth_loops import _add_children, _may_split
-from certifit.tree.exact.median_loops import _rank_targets
-from certifit.tree.exact.split_loops import (
-    _best_split,
-    _columns_to_try,
-    _mark_sides,
-    _node_score,
-    _part_rows,
-)
+from certifit.tree.exact import plain_steps
+from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules
+from certifit.tree.exact.growth_loops import NodeTable
+from certifit.tree.exact.median_loops import MedianTable, _median_of, _rank_targets
+from certifit.tree.exact.plain_steps import NodeSums, columns_to_try, may_split
+from certifit.tree.exact.split_loops import _best_split, _mark_sides, _node_score, _node_sums, _part_rows
 
-
-@called_from_python
-def may_split(table, y, growth, rules, nodes, k):
-    """Whether a node is one that the rules let be split, whatever its best split is."""
-    return _may_split(table, y, growth, rules, nodes, k)
+__all__ = [
+    "add_children",
+    "best_split",
+    "columns_to_try",
+    "mark_sides",
+    "may_split",
+    "node_score",
+    "part_rows",
+    "rank_targets",
+]
 
 
 @called_from_python
@@ -30,20 +35,21 @@ def rank_targets(table, medians, start, end):
 
 
 @called_from_python
-def columns_to_try(table, rules, node):
-    """Return the columns that vary in a node; with fewer columns allowed, some of them drawn at random, ascending."""
-    return _columns_to_try(table, rules, node)
-
-
-@called_from_python
 def best_split(table, rules, columns, node, medians, categories):
     """Return the best split of a node along any of these columns."""
     return _best_split(table, rules, columns, node, medians, categories)
 
 
-@called_from_python
-def node_score(table, rules, node, medians):
+def node_score(table: SortedTable, rules: SplitRules, node: NodeToSplit, medians: MedianTable | None) -> float:
     """Return the score of a node that is not split."""
+    if medians is None:
+        return plain_steps.node_score(table, rules, node)
+    return float(_score_by_medians(table, rules, node, medians))
+
+
+@called_from_python
+def _score_by_medians(table, rules, node, medians):
+    """Return the score of a node whose targets are ranked."""
     return _node_score(table, rules, node, medians)
 
 
@@ -59,7 +65,35 @@ def part_rows(table, first, last, start, end):
     _part_rows(table, first, last, start, end)
 
 
-@called_from_python
-def add_children(table, rules, nodes, k, children, split, medians):
+def add_children(
+    table: SortedTable,
+    rules: SplitRules,
+    nodes: NodeTable,
+    k: int,
+    children: tuple[int, int],
+    split: Split,
+    medians: MedianTable | None,
+) -> None:
     """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
-    _add_children(table, rules, nodes, k, children, split, medians)
+    start, made, sums = int(nodes.start[k]), children[0], np.zeros(rules.channels, np.int64)
+    weight = _sums_of_run(table, start, start + children[1], sums)
+    plain_steps.write_children(table, rules, nodes, k, children, split, NodeSums(weight, sums))
+    if medians is not None and table.monotone[split.column] != 0:
+        # Between the children's values, their medians, lies the border that neither side's descendants may cross.
+        middle = sum(_median_of_run(table, medians, nodes.start[c], nodes.end[c]) for c in (made, made + 1)) / 2
+        nodes.limits[made : made + 2] = nodes.limits[k]
+        rises = table.monotone[split.column] > 0
+        nodes.limits[made, 1 if rises else 0] = middle
+        nodes.limits[made + 1, 0 if rises else 1] = middle
+
+
+@called_from_python
+def _sums_of_run(table, start, end, sums):
+    """Fill in the sums over the rows of a run and return their weight."""
+    return _node_sums(table, start, end, sums)
+
+
+@called_from_python
+def _median_of_run(table, medians, start, end):
+    """Return the median of the first target of a run of rows, in the unit of the amounts."""
+    return _median_of(table, medians, start, end)

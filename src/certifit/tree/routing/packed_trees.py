@@ -98,9 +98,14 @@ def add_leaf_values(X: Array, trees: PackedTrees, value: Array, out: Array) -> N
             out += value[leaf]
 
 
+def scores_are_few(X: Array, trees: int) -> bool:
+    """Whether to send these rows down so many trees without a compiled loop: few rows, or many down a few trees."""
+    return PLAIN_SCORES.suffices(min(X.size, len(X) * trees // 4))  # a way down costs less than looking at a table
+
+
 def add_tree_scores(X: Array, trees: PackedTrees, value: Array, span: tuple[int, int], out: Array) -> None:
     """Add the values (m,) of the leaves that rows reach in the trees [first, last): tree t to column t mod k."""
-    if not PLAIN_SCORES.suffices(X.size):
+    if not scores_are_few(X, span[1] - span[0]):
         add_scores(X, trees, value, span, out)
         return
     with PLAIN_SCORES.timed():

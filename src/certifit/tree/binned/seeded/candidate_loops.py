@@ -3,7 +3,8 @@
 A column of a node becomes a short list of its codes, ascending: what the rows of each code add up to, in whole
 numbers. Small nodes are sorted, large ones counted. Targets come in four forms: two classes packed in one number, a
 pair of numbers (sums and weights of amounts; two classes of large weight), many classes, or several targets at once,
-whose sums are kept channel by channel.
+whose sums are kept channel by channel. Of the last two, what a tree does not need is None, and nothing of theirs is
+compiled.
 """
 
 from __future__ import annotations
@@ -44,17 +45,26 @@ class CodeList(NamedTuple):
     b: Array  # (256,) int64
     rows: Array  # (256,) int64
     table: Array  # (1024,) int64: sums by code; 0 between uses
-    entry: Array  # uint64: MANY: code << 56 | label << 40 | weight
-    counts: Array  # (256 k,) int64: MANY: weight by code and class; SEVERAL: sums by code; 0 between uses
-    left: Array  # (k,) float64: MANY: weight of each class on the left
+
+
+class ManyClasses(NamedTuple):
+    """What the rows of a node are of many classes; scratch."""
+
+    total: Array  # (k,) float64: weight of each class of the node in hand
+    entry: Array  # uint64: code << 56 | label << 40 | weight
+    place: Array  # (256,) int64: where the entries of each code begin
+    counts: Array  # (256 k,) int64: weight by code and class; 0 between uses
+    left: Array  # (k,) float64: weight of each class on the left
     right: Array  # (k,) float64
 
 
 class TargetChannels(NamedTuple):
-    """What rows add to the channels of several targets: weights of their classes, or amounts; else nothing."""
+    """What rows add to the channels of several targets: weights of their classes, or amounts."""
 
+    found: CodeList
     rows: Array  # (n, c) int64
     total: Array  # (c,) int64: of the node in hand
+    counts: Array  # (256 c,) int64: sums by code; 0 between uses
     left: Array  # (c,) int64: scratch
 
 
@@ -233,10 +243,10 @@ def best_of_list(found, m, terms, node, drawn, direction):
 
 
 @called_by_loops_uncounted
-def list_entries(codes, rows, terms, node, found):
+def list_entries(codes, rows, terms, node, classes):
     """Fill in the entries of a column in a node of many classes, in the order of codes; return how many."""
     start, end, n, k = node.start, node.end, node.rows, terms.classes
-    entry = found.entry
+    entry = classes.entry
     if n <= SORTED_ROWS:
         for i in range(start, end):
             e = (np.uint64(codes[rows.row[i]]) << np.uint64(56)) | np.uint64(rows.a[i])
@@ -247,8 +257,8 @@ def list_entries(codes, rows, terms, node, found):
             entry[p] = e
         return n
     if terms.leaf_rows == 1 and n > 64 * k:
-        return _merged_entries(codes, rows, k, node, found)
-    place = found.code
+        return _merged_entries(codes, rows, k, node, classes)
+    place = classes.place
     for c in range(256):
         place[c] = 0
     for i in range(start, end):
@@ -266,9 +276,9 @@ def list_entries(codes, rows, terms, node, found):
 
 
 @called_by_loops_uncounted
-def _merged_entries(codes, rows, k, node, found):
+def _merged_entries(codes, rows, k, node, classes):
     """One entry for each code and class that occur, with the weight of all their rows."""
-    counts, entry = found.counts, found.entry
+    counts, entry = classes.counts, classes.entry
     for i in range(node.start, node.end):
         v = rows.a[i]
         counts[np.int64(codes[rows.row[i]]) * k + (v >> LABEL)] += v & WEIGHT_BITS
@@ -284,9 +294,9 @@ def _merged_entries(codes, rows, k, node, found):
 
 
 @called_by_loops_uncounted
-def best_of_entries(found, m, terms, node, totals, drawn):
-    """Return the best split along a column from its entries; `totals` (k,) are the node's weights of each class."""
-    entry, left, right = found.entry, found.left, found.right
+def best_of_entries(classes, m, terms, node, drawn):
+    """Return the best split along a column from its entries."""
+    totals, entry, left, right = classes.total, classes.entry, classes.left, classes.right
     gini, leaf_rows, leaf_weight = terms.score == GINI, terms.leaf_rows, terms.leaf_weight
     known = m
     while known > 0 and entry[known - 1] >> np.uint64(56) == MISSING:
@@ -359,9 +369,9 @@ def _log_score(left, right, weight, rest):
 
 
 @called_by_loops_uncounted
-def add_channels(codes, rows, channels, node, counts):
+def add_channels(codes, rows, channels, node):
     """Add what the rows of a node put into each channel to the sums of their codes."""
-    c = len(channels.total)
+    counts, c = channels.counts, len(channels.total)
     for i in range(node.start, node.end):
         r = rows.row[i]
         at = np.int64(codes[r]) * c
@@ -372,7 +382,7 @@ def add_channels(codes, rows, channels, node, counts):
 @called_by_loops_uncounted
 def best_of_channels(found, m, terms, node, channels, drawn):
     """Return the best split along a column from the list of its codes and the channels' sums, which become 0."""
-    code, counts, left, c = found.code, found.counts, channels.left, len(channels.total)
+    code, counts, left, c = found.code, channels.counts, channels.left, len(channels.total)
     with_missing = code[m - 1] == MISSING
     known = m - 1 if with_missing else m
     best, border, side = -np.inf, -1, False

@@ -22,6 +22,7 @@ from certifit.tree.binned.seeded.candidate_loops import (
     SEVERAL,
     SQUARED,
     CodeList,
+    ManyClasses,
     SplitTerms,
     TargetChannels,
     TreeRows,
@@ -113,18 +114,27 @@ def whole_targets(plan: GrowthPlan, y: Array, w: Array) -> WholeTargets:
     return WholeTargets(MANY, (label << LABEL) | weight, none, unit, logs / unit)
 
 
-def _scratch(form: int, m: int, sums: int, d: int) -> tuple[CodeList, ColumnOrder]:
-    """Room for what a column adds up to, in so many sums for each code."""
+def _code_list() -> CodeList:
+    """Room for what the codes of a column add up to."""
     lists = np.zeros((4, 256), np.int64)
-    found = CodeList(
-        lists[0], lists[1], lists[2], lists[3], np.zeros(1024, np.int64),
-        np.zeros(max(m, 256 * sums) if form == MANY else 1, np.uint64), np.zeros(256 * sums, np.int64),
-        np.zeros(sums), np.zeros(sums),
-    )  # fmt: skip
-    columns = ColumnOrder(
-        np.arange(d, dtype=np.int32), np.zeros(d, np.int32), np.zeros(d, np.uint8), np.zeros(d, np.int32)
+    return CodeList(lists[0], lists[1], lists[2], lists[3], np.zeros(1024, np.int64))
+
+
+def _many_classes(m: int, k: int) -> ManyClasses:
+    """Room for what m rows are of k classes."""
+    sums = np.zeros((3, k))
+    entry, place = np.zeros(max(m, 256 * k), np.uint64), np.zeros(256, np.int64)
+    return ManyClasses(sums[0], entry, place, np.zeros(256 * k, np.int64), sums[1], sums[2])
+
+
+def _target_channels(row: Array, each: Array, n: int) -> TargetChannels:
+    """What each of a tree's rows, of n in the table, adds to the channels: `each` (m, c)."""
+    c = each.shape[1]
+    rows = np.zeros((n, c), np.int64)
+    rows[row] = each
+    return TargetChannels(
+        _code_list(), rows, np.zeros(c, np.int64), np.zeros(256 * c, np.int64), np.zeros(c, np.int64)
     )
-    return found, columns
 
 
 def _room(m: int, nodes: int, waiting: int, key: Any) -> tuple[GrownNodes, WaitingNodes]:
@@ -154,19 +164,20 @@ def grown_tree(plan: GrowthPlan, weight: Array, seed: int) -> Tree:
     # A split may lower the impurity by nothing, as the first of an exclusive or: rounding must not forbid it.
     rules = plan.rules._replace(decrease=least if least > 0 else -np.inf)
     rows = TreeRows(row, targets.a, targets.b, np.empty_like(row), np.empty_like(targets.a), np.empty_like(targets.b))
-    c = targets.channels.shape[1]
-    channels = TargetChannels(np.zeros((n if c else 0, c), np.int64), np.zeros(c, np.int64), np.zeros(c, np.int64))
-    if c:
-        channels.rows[row] = targets.channels
-    found, columns = _scratch(targets.form, m, c or k if targets.form in (MANY, SEVERAL) else 1, d)
-    growth = Growth(table, rows, terms, rules, found, columns, np.zeros(k), channels)
+    columns = ColumnOrder(
+        np.arange(d, dtype=np.int32), np.zeros(d, np.int32), np.zeros(d, np.uint8), np.zeros(d, np.int32)
+    )
+    growth = Growth(table, rows, terms, rules, columns)
+    pair = _code_list() if targets.form in (PACKED, PAIR) else None
+    classes = _many_classes(m, k) if targets.form == MANY else None
+    channels = _target_channels(row, targets.channels, n) if targets.form == SEVERAL else None
     if plan.most_leaves is None:
         nodes, waiting = _room(m, 2 * m - 1, m + 2, seed)
-        made = grow_tree(growth, nodes, waiting)
+        made = grow_tree(growth, pair, classes, channels, nodes, waiting)
     else:
         leaves = min(plan.most_leaves, m)
         nodes, waiting = _room(m, 2 * leaves - 1, 2 * leaves + 2, seed)
-        made = grow_best_first(growth, nodes, waiting, leaves)
+        made = grow_best_first(growth, pair, classes, channels, nodes, waiting, leaves)
     return _as_tree(nodes, made, _measured(plan, nodes, made, row, weight), plan)
 
 

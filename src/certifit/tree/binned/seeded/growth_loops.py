@@ -26,18 +26,14 @@ from certifit.tree.binned.seeded.candidate_loops import (
     FIELD_BITS,
     GINI,
     LABEL,
-    MANY,
     MISSING,
     PACKED,
     POISSON,
-    SEVERAL,
     SQUARED,
     WEIGHT_BITS,
-    CodeList,
     CodeSplit,
     GrowingNode,
     SplitTerms,
-    TargetChannels,
     TreeRows,
     add_channels,
     best_of_channels,
@@ -109,40 +105,42 @@ class Growth(NamedTuple):
     rows: TreeRows
     terms: SplitTerms
     rules: CodeRules
-    found: CodeList
     columns: ColumnOrder
-    totals: Array  # (k,) float64: weight of each class of the node in hand
-    channels: TargetChannels
 
 
+# What targets need is one of three: `pair` for sums of two, `classes` for many, `channels` for several targets. The
+# other two are None, and nothing of theirs is compiled.
 @called_by_loops_uncounted
-def growing_node(growth, start, end, key, depth, limits):
-    """Return a node with what its rows add up to; of many classes or several targets also fill in each one's sum."""
-    rows, terms, totals = growth.rows, growth.terms, growth.totals
+def growing_node(rows, terms, pair, classes, channels, run):
+    """Return a node, the rows of a run, with what they add up to, and fill in the sum of each class or channel."""
+    start, end, key, depth, low, high = run
     a, b, weight = 0, 0, 0
-    if terms.form == PACKED:
-        for i in range(start, end):
-            a += rows.a[i]
-        a, b = a & FIELD_BITS, (a >> FIELD) & FIELD_BITS
-        weight = a + b
-    elif terms.form == MANY:
-        for c in range(len(totals)):
-            totals[c] = 0.0
+    if classes is not None:
+        for c in range(len(classes.total)):
+            classes.total[c] = 0.0
         for i in range(start, end):
             v = rows.a[i]
-            totals[v >> LABEL] += v & WEIGHT_BITS
+            classes.total[v >> LABEL] += v & WEIGHT_BITS
             weight += v & WEIGHT_BITS
-    else:
+    if pair is not None:
         for i in range(start, end):
             a += rows.a[i]
-            b += rows.b[i]
+        if terms.form == PACKED:
+            a, b = a & FIELD_BITS, (a >> FIELD) & FIELD_BITS
+        else:
+            for i in range(start, end):
+                b += rows.b[i]
         weight = a + b if terms.score < SQUARED else b
-        total, each = growth.channels.total, growth.channels.rows
+    if channels is not None:
+        for i in range(start, end):
+            b += rows.b[i]
+        weight = b
+        total, each = channels.total, channels.rows
         for k in range(len(total)):
             total[k] = 0
             for i in range(start, end):
                 total[k] += each[rows.row[i], k]
-    return GrowingNode(start, end, key, depth, end - start, a, b, float(weight), limits[0], limits[1])
+    return GrowingNode(start, end, key, depth, end - start, a, b, float(weight), low, high)
 
 
 @called_by_loops_uncounted
@@ -171,34 +169,52 @@ def _drawn_border(table, j, key, low, high):
     return k
 
 
+@called_by_loops_uncounted
+def _drawn_of_list(table, j, key, found, m):
+    """Return a border drawn between the lowest and the highest code of a list."""
+    last = m - 2 if found.code[m - 1] == MISSING else m - 1
+    return _drawn_border(table, j, key, found.code[0], found.code[last]) if last > 0 else 254
+
+
 @written_into_loops_uncounted
-def _best_along(growth, node, j):
-    """Return the best split of a node along a column."""
-    table, rows, terms, found = growth.table, growth.rows, growth.terms, growth.found
-    drawn = -1
-    if terms.form == MANY:
-        m = list_entries(table.codes[j], rows, terms, node, found)
-        if growth.rules.drawn:
-            last = m - 1
-            while last > 0 and found.entry[last] >> np.uint64(56) == MISSING:
-                last -= 1
-            low, high = np.int64(found.entry[0] >> np.uint64(56)), np.int64(found.entry[last] >> np.uint64(56))
-            drawn = _drawn_border(table, j, node.key, low, high) if low < high < MISSING else 254
-        return best_of_entries(found, m, terms, node, growth.totals, drawn)
+def _best_of_classes(growth, classes, node, j):
+    """Return the best split of a node of many classes along a column."""
+    table, entry, drawn = growth.table, classes.entry, -1
+    m = list_entries(table.codes[j], growth.rows, growth.terms, node, classes)
+    if growth.rules.drawn:
+        last = m - 1
+        while last > 0 and entry[last] >> np.uint64(56) == MISSING:
+            last -= 1
+        low, high = np.int64(entry[0] >> np.uint64(56)), np.int64(entry[last] >> np.uint64(56))
+        drawn = _drawn_border(table, j, node.key, low, high) if low < high < MISSING else 254
+    return best_of_entries(classes, m, growth.terms, node, drawn)
+
+
+@written_into_loops_uncounted
+def _best_of_pair(growth, pair, node, j):
+    """Return the best split of a node of two sums along a column."""
+    table, terms, drawn = growth.table, growth.terms, -1
+    m = list_codes(table.codes[j], growth.rows, terms, node, pair)
+    if growth.rules.drawn:
+        drawn = _drawn_of_list(table, j, node.key, pair, m)
+    return best_of_list(pair, m, terms, node, drawn, table.monotone[j])
+
+
+@written_into_loops_uncounted
+def _best_of_targets(growth, channels, node, j):
+    """Return the best split of a node of several targets along a column."""
+    table, rows, terms, found, drawn = growth.table, growth.rows, growth.terms, channels.found, -1
     m = list_codes(table.codes[j], rows, terms, node, found)
     if growth.rules.drawn:
-        last = m - 2 if found.code[m - 1] == MISSING else m - 1
-        drawn = _drawn_border(table, j, node.key, found.code[0], found.code[last]) if last > 0 else 254
-    if terms.form == SEVERAL:
-        if m < 2:
-            return CodeSplit(-np.inf, -1, False, False, found.code[0] == MISSING)
-        add_channels(table.codes[j], rows, growth.channels, node, found.counts)
-        return best_of_channels(found, m, terms, node, growth.channels, drawn)
-    return best_of_list(found, m, terms, node, drawn, table.monotone[j])
+        drawn = _drawn_of_list(table, j, node.key, found, m)
+    if m < 2:
+        return CodeSplit(-np.inf, -1, False, False, found.code[0] == MISSING)
+    add_channels(table.codes[j], rows, channels, node)
+    return best_of_channels(found, m, terms, node, channels, drawn)
 
 
 @written_into_loops_uncounted
-def find_split(growth, node, known):
+def find_split(growth, pair, classes, channels, node, known):
     """Return the best split of a node along the columns that its key draws, its column, and how many are constant."""
     columns, most, key = growth.columns, growth.rules.columns, node.key
     d = len(columns.order)
@@ -213,7 +229,13 @@ def find_split(growth, node, known):
         visited += 1
         if columns.constant[j]:
             continue
-        split = _best_along(growth, node, j)
+        split = CodeSplit(-np.inf, -1, False, False, False)
+        if pair is not None:
+            split = _best_of_pair(growth, pair, node, j)
+        if classes is not None:
+            split = _best_of_classes(growth, classes, node, j)
+        if channels is not None:
+            split = _best_of_targets(growth, channels, node, j)
         if not split.varies:
             columns.constant[j] = 1
             columns.found[known] = j
@@ -254,28 +276,41 @@ def part_rows(codes, rows, split, start, end):
     return at
 
 
-@written_into_loops_uncounted
-def whole_score(growth, node):
-    """Return the score of a node that is not split."""
-    terms, totals = growth.terms, growth.totals
-    a, b = float(node.a), float(node.b)
-    if terms.form == SEVERAL:
-        return whole_channels_score(terms, growth.channels, node.weight)
-    if terms.form == MANY:
-        found = 0.0
-        for c in range(len(totals)):
-            s = totals[c]
-            found += s * s if terms.score == GINI else (s * math.log(s) if s > 0 else 0.0)
-        return found / node.weight if terms.score == GINI else found - node.weight * math.log(node.weight)
-    if terms.score == GINI:
+@called_by_loops_uncounted
+def _whole_pair_score(score, a, b):
+    """Return the score of a node of two sums that is not split."""
+    if score == GINI:
         return (a * a + b * b) / (a + b)
-    if terms.score == POISSON:
+    if score == POISSON:
         return a * math.log(a / b) if a > 0 else 0.0
-    if terms.score == ENTROPY:
+    if score == ENTROPY:
         found = -(a + b) * math.log(a + b)
         found += a * math.log(a) if a > 0 else 0.0
         return found + (b * math.log(b) if b > 0 else 0.0)
     return a * a / b
+
+
+@called_by_loops_uncounted
+def _whole_class_score(score, totals, weight):
+    """Return the score of a node of many classes that is not split."""
+    found = 0.0
+    for c in range(len(totals)):
+        s = totals[c]
+        found += s * s if score == GINI else (s * math.log(s) if s > 0 else 0.0)
+    return found / weight if score == GINI else found - weight * math.log(weight)
+
+
+@written_into_loops_uncounted
+def whole_score(terms, pair, classes, channels, node):
+    """Return the score of a node that is not split."""
+    found = 0.0
+    if pair is not None:
+        found = _whole_pair_score(terms.score, float(node.a), float(node.b))
+    if classes is not None:
+        found = _whole_class_score(terms.score, classes.total, node.weight)
+    if channels is not None:
+        found = whole_channels_score(terms, channels, node.weight)
+    return found
 
 
 @written_into_loops_uncounted
@@ -292,10 +327,11 @@ def may_split(growth, node):
 
 
 @written_into_loops_uncounted
-def _waiting_node(growth, waiting, p):
+def _waiting_node(growth, pair, classes, channels, waiting, p):
     """Return the waiting node at place p."""
-    limits = (waiting.limits[p, 0], waiting.limits[p, 1])
-    return growing_node(growth, waiting.start[p], waiting.end[p], waiting.key[p], waiting.depth[p], limits)
+    low, high = waiting.limits[p, 0], waiting.limits[p, 1]
+    run = (waiting.start[p], waiting.end[p], waiting.key[p], waiting.depth[p], low, high)
+    return growing_node(growth.rows, growth.terms, pair, classes, channels, run)
 
 
 @written_into_loops_uncounted
@@ -324,10 +360,35 @@ def _split_node(growth, nodes, node, k, split, j):
     return middle
 
 
+@called_by_loops_uncounted
+def _child_limits(growth, pair, node, middle, direction):
+    """Return the values that descendants of both children may have: neither side crosses the middle of the two."""
+    rows, terms, low, high = growth.rows, growth.terms, node.low, node.high
+    one = growing_node(rows, terms, pair, None, None, (node.start, middle, node.key, node.depth, low, high))
+    two = growing_node(rows, terms, pair, None, None, (middle, node.end, node.key, node.depth, low, high))
+    if terms.score < SQUARED:
+        between = (one.b / one.weight + two.b / two.weight) / 2
+    else:
+        between = (one.a / one.b + two.a / two.b) / 2
+    below, above = (low, between), (between, high)
+    return (below, above) if direction > 0 else (above, below)
+
+
 @written_into_loops_uncounted
-def _push_children(growth, waiting, top, node, k, middle, j):
+def _limits_of_children(growth, pair, node, middle, j):
+    """Return the values that descendants of both children may have after a split along column j."""
+    found = (node.low, node.high), (node.low, node.high)
+    if pair is not None:  # else no column is monotone
+        direction = growth.table.monotone[j]
+        if direction != 0:
+            found = _child_limits(growth, pair, node, middle, direction)
+    return found
+
+
+@written_into_loops_uncounted
+def _push_children(growth, waiting, top, node, k, middle, limits):
     """Put both children on the stack, from place `top` on: the left one on top, to be looked at first."""
-    one, two = _child_limits(growth, node, middle, growth.table.monotone[j])
+    one, two = limits
     d = len(growth.columns.order)
     waiting.start[top], waiting.end[top] = middle, node.end
     waiting.start[top + 1], waiting.end[top + 1] = node.start, middle
@@ -339,7 +400,7 @@ def _push_children(growth, waiting, top, node, k, middle, j):
 
 
 @called_from_python_uncounted
-def grow_tree(growth, nodes, waiting):
+def grow_tree(growth, pair, classes, channels, nodes, waiting):
     """Grow from node 0, all rows, until no node may be split; return how many nodes there are."""
     columns = growth.columns
     constants, made, top = 0, 0, 1
@@ -351,14 +412,15 @@ def grow_tree(growth, nodes, waiting):
         k = made
         made += 1
         _new_node(nodes, waiting, top, k)
-        node = _waiting_node(growth, waiting, top)
+        node = _waiting_node(growth, pair, classes, channels, waiting, top)
         if not may_split(growth, node):
             continue
-        split, j, constants = find_split(growth, node, constants)
-        if j < 0 or split.score - whole_score(growth, node) < growth.rules.decrease:
+        split, j, constants = find_split(growth, pair, classes, channels, node, constants)
+        if j < 0 or split.score - whole_score(growth.terms, pair, classes, channels, node) < growth.rules.decrease:
             continue
         middle = _split_node(growth, nodes, node, k, split, j)
-        _push_children(growth, waiting, top, node, k, middle, j)
+        limits = _limits_of_children(growth, pair, node, middle, j)
+        _push_children(growth, waiting, top, node, k, middle, limits)
         waiting.constants[top] = waiting.constants[top + 1] = constants
         top += 2
     while constants > 0:
@@ -367,24 +429,8 @@ def grow_tree(growth, nodes, waiting):
     return made
 
 
-@written_into_loops_uncounted
-def _child_limits(growth, node, middle, direction):
-    """Return the values that the children's descendants may have: neither side crosses the middle of the two."""
-    whole = (node.low, node.high)
-    if direction == 0:
-        return whole, whole
-    one = growing_node(growth, node.start, middle, node.key, node.depth, whole)
-    two = growing_node(growth, middle, node.end, node.key, node.depth, whole)
-    if growth.terms.score < SQUARED:
-        between = (one.b / one.weight + two.b / two.weight) / 2
-    else:
-        between = (one.a / one.b + two.a / two.b) / 2
-    below, above = (node.low, between), (between, node.high)
-    return (below, above) if direction > 0 else (above, below)
-
-
 @called_from_python
-def grow_best_first(growth, nodes, waiting, most_leaves):
+def grow_best_first(growth, pair, classes, channels, nodes, waiting, most_leaves):
     """Grow by splitting the leaf that gains most, until there are so many; return how many nodes there are.
 
     Nodes are numbered in the order in which they were made, and `waiting` keeps each of them at its own number.
@@ -397,15 +443,15 @@ def grow_best_first(growth, nodes, waiting, most_leaves):
     _new_node(nodes, waiting, 0, 0)
     while True:
         for k in range(fresh, made):
-            node = _waiting_node(growth, waiting, k)
+            node = _waiting_node(growth, pair, classes, channels, waiting, k)
             if not may_split(growth, node):
                 continue
-            split, j, constants = find_split(growth, node, 0)
+            split, j, constants = find_split(growth, pair, classes, channels, node, 0)
             while constants > 0:
                 constants -= 1
                 columns.constant[columns.found[constants]] = 0
             if j >= 0:
-                found = split.score - whole_score(growth, node)
+                found = split.score - whole_score(growth.terms, pair, classes, channels, node)
                 if found >= growth.rules.decrease:
                     gain[k], column[k] = found, j
                     border[k], side[k], met[k] = split.border, split.missing_left, split.met_missing
@@ -413,12 +459,13 @@ def grow_best_first(growth, nodes, waiting, most_leaves):
         k = int(np.argmax(gain[:made]))
         if leaves >= most_leaves or gain[k] == -np.inf:
             return made
-        node = _waiting_node(growth, waiting, k)
+        node = _waiting_node(growth, pair, classes, channels, waiting, k)
         split = CodeSplit(gain[k], border[k], side[k], True, met[k])
         gain[k] = -np.inf
         middle = _split_node(growth, nodes, node, k, split, column[k])
         # Children come as right, then left from the stack; here the left one has the lower number.
-        _push_children(growth, waiting, made, node, k, middle, column[k])
+        limits = _limits_of_children(growth, pair, node, middle, column[k])
+        _push_children(growth, waiting, made, node, k, middle, limits)
         _swap_waiting(waiting, made, made + 1)
         for child in range(made, made + 2):
             _new_node(nodes, waiting, child, child)
