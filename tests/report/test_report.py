@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 
-from certifit.core.proved_digits import proved_digits
+from certifit.core.text_table import proved_digits
 from certifit.datasets import penguins_table
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
 from certifit.report import Report, render

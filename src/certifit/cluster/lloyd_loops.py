@@ -276,11 +276,12 @@ def _add_row(X, i, weight, points, a, exact):
 
 
 @as_written_inside
-def _update_sums(X, w, anchors, labels, before, first, exact, totals):
+def _update_sums(rows, anchors, labels, before, first, exact, totals):
     """Bring the sums up to date with the labels of the rows from `first` on; add their weights and squares to totals.
 
     `before` (·,) holds these rows' labels in the pass before.
     """
+    X, w = rows
     points, changed = anchors.points, anchors.changed
     square, off_grid = exact.square, exact.off_grid
     weight, sums, squares = totals
@@ -340,7 +341,7 @@ def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
             if m > 0:
                 np.dot(scratch.Z[:m], centres.small.T, scratch.products[:m])
                 _settle(X, centres, bounds, sketch.rest, scratch, first, m)
-        _update_sums(X, w, anchors, bounds.labels, before[: stop - start], start, exact, totals)
+        _update_sums(rows, anchors, bounds.labels, before[: stop - start], start, exact, totals)
     sums = totals[1]
     for a in range(k):
         for j in range(X.shape[1]):

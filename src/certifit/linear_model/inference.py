@@ -18,9 +18,8 @@ from scipy import stats
 from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.plain.response_columns import ResponseLayout
 from certifit.core import Certificate
-from certifit.core.proved_digits import proved_digits
 from certifit.core.summary import Summary
-from certifit.core.text_table import text_table
+from certifit.core.text_table import proved_digits, text_table
 from certifit.exceptions import DataError, NotAvailableError
 from certifit.linear_model.glm.block_statistics import scores
 from certifit.linear_model.glm.coordinates import GlmCoordinates

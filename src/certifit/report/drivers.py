@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from certifit.core import Certificate
-from certifit.core.proved_digits import proved_digits
+from certifit.core.text_table import proved_digits
 from certifit.report.charts import ChartLayer, axis_around, draw_chart
 from certifit.report.words import shortened
 from certifit.rows import Array

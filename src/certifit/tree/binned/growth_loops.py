@@ -333,7 +333,7 @@ def visit_chunk(tree, rules, k, chunk):
 
 @called_from_python_uncounted
 def finish_split(tree, rules, k, special):
-    """Make the children of node k, of which all chunks have been visited, find their best splits; return the next one.
+    """Make the children of node k, of which all chunks are visited, and find their best splits; return the next one.
 
     With k = -1 find that of the root. Both are one function, because the search would be compiled into each.
     """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certifit.core.proved_digits import proved_digits
+from certifit.core.text_table import proved_digits
 
 
 @given(st.floats(-1e12, 1e12), st.floats(-14, 14), st.floats(-1, 1))
