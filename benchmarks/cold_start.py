@@ -134,7 +134,8 @@ def measure(name: str, arguments: str, table: str, label: str = "") -> ColdStart
     found = ColdStart(
         label or name, second["import"], first["fits"][0], second["fits"][0], second["fits"][1], first["loops"]
     )
-    say(f"  {found.cold:.2f}, in the next process {found.cached:.2f}: {found.over:.2f} more; {found.loops} loops compiled")
+    over = f"{found.over:.2f} more; {found.loops} loops compiled"
+    say(f"  {found.cold:.2f}, in the next process {found.cached:.2f}: {over}")
     return found
 
 

@@ -309,7 +309,7 @@ def assign(rows, centres, moves, bounds, sketch, anchors, exact, totals):
     `bounds`, with the labels, and `exact`. Adds to totals = (Σ w (k,), Σ w (x - anchor) (k, d),
     Σ w |x - anchor|² (k,)).
     """
-    X, w = rows
+    X = rows[0]
     n = X.shape[0]
     k, p = centres.small.shape
     sketched = centres.apart.shape[0] > 0

@@ -86,7 +86,8 @@ class SubtreeNodes(NamedTuple):
 
 def empty_subtree(m: int, root: NodeTable, k: int) -> SubtreeNodes:
     """Room for m nodes, the first of which is node k of a table."""
-    node = np.zeros(m, NODE)
+    # A record array: its entries have fields by name also where loops are run as Python.
+    node = np.zeros(m, NODE).view(np.recarray)
     node["left"] = node["right"] = node["column"] = -1
     node["threshold"] = np.nan
     for name in NODE.names or ():
