@@ -115,17 +115,20 @@ def test_likelihood_without_digits_proves_nothing():
     assert any("last digits" in words for words in audit(model, X).failures())
 
 
-@pytest.mark.parametrize("seed", [18, 42, 69])
-def test_steps_that_fall_by_rounding_alone_are_no_falls(seed):
+def test_steps_that_fall_by_rounding_alone_are_no_falls():
     """The trace of a fit is judged by the digits that its likelihood has, as the audit judges it."""
-    X = np.random.default_rng(seed).normal(size=(21, 4))
-    X[0] *= 1e6
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the outlier's component is named
-        model = GaussianMixture(random_state=0).fit(X)
-    assert np.diff(model.lower_bounds_).min() < -1e-8
-    assert model.certificate_.holds
-    assert audit(model, X).holds
+    falls = 0
+    for seed in range(40):
+        X = np.random.default_rng(seed).normal(size=(21, 4))
+        X[0] *= 1e6
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the outlier's component is named
+            model = GaussianMixture(random_state=0).fit(X)
+        if np.diff(model.lower_bounds_).min(initial=0.0) < -1e-8:
+            falls += 1
+            assert model.certificate_.holds, seed
+            assert audit(model, X).holds, seed
+    assert falls > 3
 
 
 def test_a_covariance_that_is_barely_definite_has_a_penalty():
