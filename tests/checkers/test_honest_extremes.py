@@ -13,6 +13,7 @@ from certifit import (
     BayesianGaussianMixture,
     CertificateWarning,
     DataError,
+    GaussianNB,
     HardMarginSVC,
     HistGradientBoostingRegressor,
     IncrementalPCA,
@@ -24,10 +25,13 @@ from certifit import (
     MiniBatchKMeans,
     NuSVR,
     Nystroem,
+    QuadraticDiscriminantAnalysis,
     SelectFeatures,
     audit,
 )
+from certifit.checkers.naive_bayes.class_statistics import class_moments
 from certifit.checkers.plain.kernels import PlainRadial
+from certifit.rows import as_rows
 
 
 def test_variances_of_next_to_no_size_agree():
@@ -182,6 +186,48 @@ def test_classes_of_which_rounding_hides_whether_they_are_separable_are_refused(
     z = [237299144.60704008, 237299144.60702777, 237299144.6070493, 237299144.60702416, 237299144.60702676]
     with pytest.raises(DataError, match="rounding hides whether they are separable"):
         LogisticRegression(penalty=None, tol=6e-4).fit(sparse.csr_array(np.transpose([x, z])), [0, 1, 0, 1, 1])
+
+
+def test_rows_that_are_all_the_same_have_no_variance():
+    """Sums of weighted equal rows leave 1e-55 of numbers of 1e4, which is no variance to scale a threshold by."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X = np.repeat(10.0 ** rng.uniform(-2, 5, size=(1, 5)), 20, axis=0)
+        y, w = rng.permutation(np.arange(20) % 3), rng.exponential(size=20)
+        with pytest.raises(DataError, match="do not vary within a class"):
+            GaussianNB(var_smoothing=1e-3).fit(X, y, w)
+        assert (class_moments(as_rows(X, y, w, target="classes"), 3).pooled().ssd == 0).all()
+
+
+def test_one_last_digit_of_a_heavy_row_is_a_variance():
+    X = np.full((8, 1), 3e5)
+    X[3:6] = np.nextafter(3e5, np.inf)
+    y, w = np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([1e6, 1, 1, 1, 1e6, 1, 1, 1])
+    model = GaussianNB().fit(X, y, w)
+    for c in (0, 1):
+        x, v = X[y == c, 0] - 3e5, w[y == c]
+        assert model.var_[c, 0] == pytest.approx(np.average((x - np.average(x, weights=v)) ** 2, weights=v), rel=1e-3)
+    assert audit(model, X, y, w).holds
+
+
+def test_covariances_of_rows_beyond_the_digits_of_their_means():
+    """The mean of 2e15 is rounded by a tenth; its square beside a variance of 0.01 is no rounding."""
+    rng, y = np.random.default_rng(0), np.arange(9) % 2
+    for _ in range(20):
+        X = 2.06e15 + np.round(4 * rng.normal(size=(9, 3)) * [1e5, 10.0, 0.2]) / 4
+        model = QuadraticDiscriminantAnalysis(reg_param=0.01).fit(X, y)
+        assert model.certificate_.holds
+        assert audit(model, X, y).holds
+
+
+def test_the_ridge_of_sparse_rows_in_single_precision_has_the_digits_of_double():
+    rng = np.random.default_rng(0)
+    x = (0.0004 * (1 + 0.01 * rng.normal(size=7))).astype(np.float32)
+    X, y = np.column_stack([x, x, 2 * x]), np.array([1, 1, 1, 0, 0, 1, 1])
+    with warnings.catch_warnings(action="ignore"):
+        ridges = [HardMarginSVC().fit(form, y).ridge_ for form in (X, sparse.csr_array(X), X.astype(float))]
+    mean_square = np.square(X.astype(float) - X.astype(float).mean(axis=0)).sum() / 7
+    np.testing.assert_allclose(ridges, 1e-3 * mean_square, rtol=1e-12)
 
 
 # ------------------------------------------------------------------------------- digits on which answers depend

@@ -43,12 +43,10 @@ class ClassMoments:
         share = ratio(other.weight, weight)
         gap = (other.centre - self.centre) + (other.delta - self.delta)
         seen = self.weight > 0
-        return ClassMoments(
-            weight,
-            np.where(seen, self.centre, other.centre),
-            np.where(seen, self.delta + share * gap, other.delta),
-            self.ssd + other.ssd + np.where(seen, self.weight * share * gap**2, 0.0),
-        )
+        centre = np.where(seen, self.centre, other.centre)
+        ssd = self.ssd + other.ssd + np.where(seen, self.weight * share * gap**2, 0.0)
+        delta = np.where(seen, self.delta + share * gap, other.delta)
+        return ClassMoments(weight, centre, delta, without_rounding(ssd, weight, centre + delta))
 
     @property
     def mean(self) -> Array:
@@ -116,7 +114,18 @@ class MomentStatistics(ClassStatistics):
         delta = ratio(total.z, total.weight)
         ssd = np.maximum(total.zz - total.weight * delta**2, 0.0)
         assert self.centre is not None
+        ssd = without_rounding(ssd, total.weight, self.centre + delta)
         return ClassMoments(total.weight, self.centre, delta, ssd)
+
+
+def without_rounding(ssd: Array, weight: Array, mean: Array) -> Array:
+    """Sums of squared deviations (k, d), 0 where they are what rounding leaves of rows that are all the same.
+
+    Unequal numbers differ by half of eps times their size or more. What sums of equal ones leave is smaller by the
+    root of eps, unless all rows but a share of 1e-12 are equal.
+    """
+    # By roots: squares of large values overflow.
+    return np.where(np.sqrt(ratio(ssd, weight)) > 32 * np.finfo(np.float64).eps ** 1.5 * np.abs(mean), ssd, 0.0)
 
 
 def measure_class_moments(rows: Rows, k: int) -> ClassMoments:

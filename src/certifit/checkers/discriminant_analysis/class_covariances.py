@@ -76,8 +76,11 @@ def class_moments(rows: Rows, c: int | None) -> PlainClass:
         covariance = found.zz / weight - step[:, None] * step
         moved = weight * step * step
         if not (np.isfinite(covariance).all() and (moved <= 0.5 * np.diag(found.zz)).all()):
-            found = rows.sum(partial(_centred_sums, c, centre + step))
-            return PlainClass(first.weight, centre + step, found.zz / weight)
+            centre = centre + step
+            found = rows.sum(partial(_centred_sums, c, centre))
+            # Rounded as well, it may still be off by what counts beside rows that hardly differ.
+            step = found.z / weight
+            covariance = found.zz / weight - step[:, None] * step
     return PlainClass(first.weight, centre + step, covariance)
 
 

@@ -46,7 +46,8 @@ class PlainClassMoments:
         away = (self.centre - centre) + (self.delta - delta)  # of each class's mean from the heaviest one's
         step = safe_ratio((self.weight * away).sum(axis=0, keepdims=True), weight)
         between = (self.weight * (away - step) ** 2).sum(axis=0, keepdims=True)
-        return PlainClassMoments(weight, centre, delta + step, self.ssd.sum(axis=0, keepdims=True) + between)
+        delta, ssd = delta + step, self.ssd.sum(axis=0, keepdims=True) + between
+        return PlainClassMoments(weight, centre, delta, _without_rounding(ssd, weight, centre + delta))
 
     def largest_variance(self) -> float:
         """Return the largest variance of any column over all rows."""
@@ -107,7 +108,14 @@ def class_moments(rows: Rows, k: int) -> PlainClassMoments:
     mean = safe_ratio(first.z, first.weight)
     second = rows.sum(partial(_centred_sums, mean))
     delta = safe_ratio(second.z, second.weight)
-    return PlainClassMoments(second.weight, mean, delta, second.zz - second.weight * delta**2)
+    ssd = second.zz - second.weight * delta**2
+    return PlainClassMoments(second.weight, mean, delta, _without_rounding(ssd, second.weight, mean + delta))
+
+
+def _without_rounding(ssd: Array, weight: Array, mean: Array) -> Array:
+    """Return sums of squares, 0 where they are what rounding leaves of equal rows: numbers differ by eps or more."""
+    deviation = np.sqrt(np.maximum(safe_ratio(ssd, weight), 0.0))
+    return np.where(deviation > 32 * np.finfo(np.float64).eps ** 1.5 * np.abs(mean), ssd, 0.0)
 
 
 def counted_once(rows: Rows) -> Rows:

@@ -65,10 +65,8 @@ class ClassPair:
         if not self.linear:
             gram = self.data.gram(self.rows, False)
             mean = float(w @ [float(gram.square(np.array([i]))[0, 0]) for i in range(len(w))])
-        elif sparse.issparse(X := self.data.X[self.rows]):  # never made dense: it may have very many columns
-            mean = float(w @ np.asarray(X.multiply(X).sum(axis=1)).ravel() - np.square(w @ X).sum())
         else:
-            mean = float(w @ np.square(X - w @ X).sum(axis=1))
+            mean = _mean_square_about_mean(self.data.X[self.rows], w)
         return self.tuning.soft_share * mean if mean > 0 else 1.0
 
     def space(self, cache_size: float) -> VectorSpace:
@@ -162,6 +160,19 @@ class ClassPair:
             if self.y[other] != self.y[i]:
                 return np.array([other, i])
         return None
+
+
+def _mean_square_about_mean(X: Any, w: Array, entries: int = 2**21) -> float:
+    """Σᵢ wᵢ |xᵢ - m|² of rows about their mean m, for weights of sum 1, in the digits of float64.
+
+    So many entries at a time: sparse rows may have very many columns.
+    """
+    X, total, step = (sparse.csc_array(X) if sparse.issparse(X) else X), 0.0, max(1, entries // X.shape[0])
+    for first in range(0, X.shape[1], step):
+        columns = dense(X[:, first : first + step]).astype(np.float64)
+        away = columns - w @ columns
+        total += float((w @ away**2 - (w @ away) ** 2).sum())  # what means lost to rounding counts far from 0
+    return total
 
 
 def _row_names(rows: Array, shown: int = 6) -> str:
