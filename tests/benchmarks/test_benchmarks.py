@@ -17,11 +17,12 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import hinge_loss, log_loss
+from sklearn.metrics import hinge_loss, log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 
 from benchmarks import datasets, harness, import_time, out_of_core, reporting
 from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.boosting import HeldOutRanking
 from benchmarks.harness import Case, Contestant, Options, contest
 from benchmarks.history import busy_share, keep_record
 from benchmarks.kmeans import Inertia, kmeans_tall
@@ -233,6 +234,13 @@ class TestJudges:
         X = datasets.overlapping_clusters(20_000, 4, 5).astype(dtype)
         model = KMeans(5, n_init=1, random_state=0, max_iter=3).fit(X)
         assert Inertia(X)(model) == pytest.approx(model.inertia_, rel=1e-12 if dtype == "float64" else 1e-5)
+
+    def test_areas_under_roc_curves_of_several_models(self):
+        rng = np.random.default_rng(0)
+        tables = [(np.round(rng.normal(size=(200, 1)), 1), rng.integers(0, 2, 200)) for _ in range(3)]
+        one = SimpleNamespace(predict_proba=lambda X: np.stack([1 - np.tanh(X[:, 0]), np.tanh(X[:, 0])], axis=1))
+        expected = 1 - np.mean([roc_auc_score(y, X[:, 0]) for X, y in tables])  # with ties, by scikit-learn
+        assert HeldOutRanking(tables)([one] * 3) == pytest.approx(expected, rel=1e-12)
 
     def test_hinge_losses_and_the_penalised_intercept(self):
         X = datasets.tall_factors(300, 5)

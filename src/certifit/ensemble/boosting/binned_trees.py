@@ -75,20 +75,21 @@ class BinnedNodes(NamedTuple):
 def finished_tree(tree: BinnedNodes, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
     """A tree as it has grown, with the values of its leaves."""
     nodes = tree.nodes
-    left, border = nodes["left"].copy(), nodes["border"].copy()
-    inner = left >= 0
+    left = nodes["left"].copy()
+    inner, asks_number = left >= 0, left >= 0
     column = np.where(inner, nodes["column"], -1)
-    categorical = inner & bins.is_categorical[column]
-    asks_number = inner & ~categorical
+    sides, kinds = np.empty((0, 256), np.uint8), np.full(len(nodes), -1)
+    if any(map(len, bins.categories)):
+        categorical = inner & bins.is_categorical[column]
+        asks_number = inner & ~categorical
+        sides, kinds = tree.goes_left[categorical], np.where(categorical, np.cumsum(categorical) - 1, -1)
     # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
-    border[~asks_number] = 0
-    threshold = np.where(asks_number, bins.tables.keys[column, border], 0.0)
-    kinds = np.where(categorical, np.cumsum(categorical) - 1, -1)
+    threshold = np.where(asks_number, bins.tables.keys[column, np.where(asks_number, nodes["border"], 0)], 0.0)
     value = np.zeros(len(nodes))
     value[leaves] = values
     return FinishedTree(
         left, nodes["right"].copy(), column, threshold,
-        (inner & (nodes["missing_left"] != 0)).astype(np.uint8), tree.goes_left[categorical],
+        (inner & (nodes["missing_left"] != 0)).astype(np.uint8), sides,
         kinds, nodes["count"].copy(), value, nodes["low"].copy(), nodes["high"].copy(),
         goes_left=tree.goes_left.copy(),
     )  # fmt: skip

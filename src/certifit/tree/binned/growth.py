@@ -68,9 +68,10 @@ def packed_scale(n: int, gradient_size: float, hessian_sum: float, constant: flo
     """Units so small that no sum over any rows overflows, given Σ |g| and Σ h; `constant` is the one h of all rows.
 
     A gradient's part has 64 - shift bits with its sign, a Hessian's `shift`; rounding adds at most n units to each.
+    Sums of gradients stay below 2⁵², so that they are whole numbers in floating point too.
     """
     if constant is not None and constant > 0:
-        shift = max(8, n.bit_length() + 1)
+        shift = max(10, n.bit_length() + 1)
         return PackedScale(
             (_power_below((2.0 ** (62 - shift) - n) / (gradient_size or 1.0)), 1 / constant), shift, True
         )

@@ -97,7 +97,8 @@ def _search_numbers(cells, node, rules, column, best, special):
     leaf_rows, leaf_hessian, constrained = rules.leaf_rows, rules.leaf_hessian, rules.constrained
     by_hessian, counted = rules.by_hessian, node.counted != 0
     mask = (np.int64(1) << shift) - 1
-    H = float(total & mask)
+    G, H = float(total >> shift), float(total & mask)
+    nearly = best * (1.0 - 1e-13)
     missing = sums[255]
     m = _filled_bins(sums, n_bins if missing != 0 else n_bins - 1, filled)
     for side in range(2 if missing != 0 else 1):  # missing values go right, then left
@@ -126,14 +127,16 @@ def _search_numbers(cells, node, rules, column, best, special):
                 if (a - bounded_value(total - s, rules, node.low, node.high)) * direction > 0:
                     continue
             else:
-                GL, GR = float(s >> shift), float((total - s) >> shift)
+                # Exact: gradients have at most 52 bits, and Hessians never borrow from them.
+                GL = float(s >> shift)
+                GR = G - GL
                 down, up = below + l2, above + l2
                 # Two divisions take longer than all the rest: few splits come so near to the best that they are done.
-                if GL * GL * up + GR * GR * down < best * (down * up) * (1.0 - 1e-13):
+                if GL * GL * up + GR * GR * down < nearly * (down * up):
                     continue
                 gain = GL * GL / down + GR * GR / up
             if gain > best:
-                best = gain
+                best, nearly = gain, gain * (1.0 - 1e-13)
                 node.border, node.missing_left, node.left_total = b, side, s
     return best
 

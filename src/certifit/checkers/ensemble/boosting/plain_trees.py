@@ -44,27 +44,37 @@ class PlainTrees:
         return self.leaf_table(t, t + 1, X)[0]
 
     def leaf_table(self, start: int, stop: int, X: Array) -> Array:
-        """The leaves that coded rows reach in the trees from `start` to before `stop` (trees, n), all at once."""
+        """The leaves that coded rows reach in the trees from `start` to before `stop` (trees, n), all at once.
+
+        A leaf's children are itself: rows that have arrived stay, and are left out when they are half of those that
+        are looked at, because to choose the others takes as long as to let them all go on.
+        """
         n, d = X.shape
-        entries, children = X.ravel(), np.stack([self.right, self.left], axis=1).ravel()
-        node, row = np.repeat(self.first[start:stop], n), np.tile(np.arange(n) * d, stop - start)
-        has_kinds, has_missing = bool((self.kinds >= 0).any()), bool(np.isnan(entries).any())
-        at, moving = node.copy(), np.arange(len(node))
+        first, nodes = int(self.first[start]), slice(int(self.first[start]), int(self.first[stop]))
+        is_leaf, kinds = self.left[nodes] < 0, self.kinds[nodes]
+        children = np.stack([self.right[nodes] - first, self.left[nodes] - first], axis=1)
+        children = np.where(is_leaf[:, None], np.arange(len(is_leaf))[:, None], children).ravel()
+        column, threshold = np.where(is_leaf, 0, self.column[nodes]), self.threshold[nodes]
+        entries, missing_left = X.ravel(), self.missing_left[nodes] != 0
+        node, row = np.repeat(self.first[start:stop] - first, n), np.tile(np.arange(n) * d, stop - start)
+        has_kinds, has_missing = bool((kinds >= 0).any()), bool(np.isnan(entries).any())
+        at, moving = np.empty(len(node), np.int64), np.arange(len(node))
         while len(node):
-            inner = self.left.take(node) >= 0
-            if not inner.all():
-                node, row, moving = node[inner], row[inner], moving[inner]
-            x = entries.take(row + self.column.take(node))
-            goes_left = x <= self.threshold.take(node)
+            inner = ~is_leaf.take(node)
+            if 2 * np.count_nonzero(inner) <= len(node):
+                at[moving] = node
+                some = np.flatnonzero(inner)
+                node, row, moving = node.take(some), row.take(some), moving.take(some)
+            x = entries.take(row + column.take(node))
+            goes_left = x <= threshold.take(node)
             if has_kinds:
-                both = (self.kinds[node] >= 0) & ~np.isnan(x)
-                goes_left[both] = self.sides[self.kinds[node[both]], x[both].astype(np.int64)] != 0
+                both = (kinds[node] >= 0) & ~np.isnan(x)
+                goes_left[both] = self.sides[kinds[node[both]], x[both].astype(np.int64)] != 0
             if has_missing:
                 lost = np.isnan(x)
-                goes_left[lost] = self.missing_left[node[lost]] != 0
+                goes_left[lost] = missing_left[node[lost]]
             node = children.take(2 * node + goes_left)
-            at[moving] = node
-        return at.reshape(stop - start, n)
+        return at.reshape(stop - start, n) + first
 
     def each_tree_leaves(self, trees: int, X: Array, entries: int = 200_000) -> Iterator[Array]:
         """The leaves (n,) of rows in one tree after another, so many, found for several trees at a time."""
