@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from scipy.signal import lfilter
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, Ridge
@@ -27,7 +28,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.reporting import RESULTS, Table
-from certifit.model_selection import ConformalClassifier, ConformalRegressor, assess, choose_setting
+from certifit.model_selection import (
+    ConformalClassifier,
+    ConformalRegressor,
+    TimeHoldout,
+    assess,
+    choose_setting,
+    compare_models,
+)
 
 KEPT = RESULTS / "coverage.json"
 PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "coverage.md"
@@ -42,6 +50,7 @@ METHODS: dict[str, dict[str, Any]] = {
     ".632": {"n_splits": 50},
     ".632+": {"n_splits": 50},
     "out-of-bag": {},
+    "latest rows": {},
 }
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -68,6 +77,7 @@ class CoverageProblem:
     draw: Callable[[np.random.Generator], tuple[Rows, Rows]]
     methods: tuple[str, ...]
     grid: dict[str, Any] = field(default_factory=dict)  # of a search
+    members: int = 0  # rows of a group, one after the other; 0: rows are no groups
 
     def intervals(self, method: str, rows: Rows, new: Rows, seed: int) -> Iterator[IntervalHit]:
         """Give the intervals of one table with their truth; of conformal prediction there is one for each new row."""
@@ -83,8 +93,12 @@ class CoverageProblem:
             claim = chosen.claim
             yield IntervalHit(claim.low, claim.high, claim.corrected, score(chosen.estimator, *new), "percentiles")
             return
-        found = assess(self.model, *rows, method=method, metrics=self.metric, random_state=seed, **METHODS[method])
-        train = found.plan.splits[0][0] if method == "holdout" else np.arange(len(rows[1]))
+        options = dict(METHODS[method])
+        if self.members:
+            options["groups"] = np.arange(len(rows[1])) // self.members
+        way = TimeHoldout(0.25) if method == "latest rows" else method
+        found = assess(self.model, *rows, method=way, metrics=self.metric, random_state=seed, **options)
+        train = found.plan.splits[0][0] if len(found.plan.splits) == 1 else np.arange(len(rows[1]))
         truth = score(clone(self.model).fit(rows[0][train], rows[1][train]), *new)
         one = found[self.metric]
         yield IntervalHit(one.low, one.high, one.estimate, truth, one.way, one.covers)
@@ -122,6 +136,46 @@ def line(rng: np.random.Generator, n: int = 100, n_new: int = 5_000) -> tuple[Ro
     return (X[:n], y[:n]), (X[n:], y[n:])
 
 
+# Tables whose rows are no independent draws, or too few for a limit theorem.
+
+
+def outliers(rng: np.random.Generator, n: int = 100, n_new: int = 100_000) -> tuple[Rows, Rows]:
+    """Return rows of a linear model whose errors have a variance, but no fourth moment."""
+    X = rng.normal(size=(n + n_new, 5))
+    y = X @ np.linspace(-1, 1, 5) + rng.standard_t(3, size=n + n_new)
+    return (X[:n], y[:n]), (X[n:], y[n:])
+
+
+def copies(rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Return 30 rows of two classes, five times each."""
+    (X, y), new = two_classes(rng, 30)
+    return (np.repeat(X, 5, axis=0), np.repeat(y, 5)), new
+
+
+def series(rng: np.random.Generator, n: int = 200, n_new: int = 20_000) -> tuple[Rows, Rows]:
+    """Return rows in time order, whose errors are nearly those of the row before."""
+    X = rng.normal(size=(n + n_new, 3))
+    errors = lfilter([1.0], [1.0, -0.95], rng.normal(size=n + n_new + 200))[200:]
+    y = X @ np.array([1.0, 0.0, -1.0]) + errors
+    return (X[:n], y[:n]), (X[n:], y[n:])
+
+
+def grouped(rng: np.random.Generator, n: int = 10, n_new: int = 300) -> tuple[Rows, Rows]:
+    """Return ten groups of ten rows, which share most of what they are."""
+    group = np.repeat(np.arange(n + n_new), 10)
+    X = rng.normal(size=(n + n_new, 5))[group] + 0.3 * rng.normal(size=(len(group), 5))
+    y = X @ np.linspace(-1, 1, 5) + rng.normal(size=n + n_new)[group] + 0.5 * rng.normal(size=len(group))
+    return (X[: 10 * n], y[: 10 * n]), (X[10 * n :], y[10 * n :])
+
+
+def rare_class(rng: np.random.Generator, n: int = 200, n_new: int = 10_000) -> tuple[Rows, Rows]:
+    """Return rows of which eight in a hundred are of the second class."""
+    y = np.concatenate([np.arange(n) < 16, rng.random(n_new) < 0.08]).astype(int)
+    X = rng.normal(size=(n + n_new, 5)) + 1.5 * y[:, None] * (np.arange(5) < 2)
+    order = rng.permutation(n)
+    return (X[:n][order], y[:n][order]), (X[n:], y[n:])
+
+
 def drawn(load: Callable[..., Any], n: int) -> Callable[[np.random.Generator], tuple[Rows, Rows]]:
     """Return how n rows of a table are drawn from it with replacement, and all of its rows.
 
@@ -145,7 +199,7 @@ BAYES, SMOOTH = GaussianNB(), GaussianNB(var_smoothing=1e-2)
 NEIGHBOURS, FOREST = KNeighborsClassifier(5), RandomForestClassifier(30, random_state=0)
 DIGITS, DIABETES = drawn(load_digits, 200), drawn(load_diabetes, 150)
 CHOICES = ("choice", "choice by halving")
-ABSOLUTE = "neg_mean_absolute_error"
+ABSOLUTE, SQUARED = "neg_mean_absolute_error", "neg_mean_squared_error"
 PROBLEMS = {
     "bayes": CoverageProblem(
         "simulated: two classes, 100 rows, GaussianNB", BAYES, "accuracy", two_classes,
@@ -181,6 +235,26 @@ PROBLEMS = {
         "real: 150 rows drawn from 442 patients, Ridge", Ridge(0.1), ABSOLUTE, DIABETES, (*SPLITS[:5], *CONFORMAL)
     ),
     "diabetes r2": CoverageProblem("the same", Ridge(0.1), "r2", DIABETES, ("holdout", "repeated")),
+    "outliers": CoverageProblem(
+        "hostile: errors without a fourth moment, 100 rows, LinearRegression", LinearRegression(), SQUARED, outliers,
+        ("holdout", "k-fold", "repeated", "leave-one-out", ".632+"),
+    ),
+    "copies": CoverageProblem(
+        "hostile: 30 rows, five times each, GaussianNB", BAYES, "accuracy", copies, ("holdout", "k-fold", "repeated")
+    ),
+    "series": CoverageProblem(
+        "hostile: 200 rows in time order with like errors, LinearRegression", LinearRegression(), ABSOLUTE, series,
+        ("holdout", "latest rows", "k-fold"),
+    ),
+    "groups": CoverageProblem(
+        "hostile: ten groups of ten rows, Ridge", Ridge(1.0), ABSOLUTE, grouped, ("k-fold", "repeated"), members=10
+    ),
+    "rare": CoverageProblem(
+        "hostile: 16 of 200 rows in the second class, GaussianNB", BAYES, "accuracy", rare_class,
+        ("holdout", "k-fold", "repeated"),
+    ),
+    "rare auc": CoverageProblem("the same", BAYES, "roc_auc", rare_class, ("k-fold", "repeated")),
+    "rare f1": CoverageProblem("the same", BAYES, "f1", rare_class, ("k-fold", "repeated")),
 }  # fmt: skip
 
 
@@ -201,6 +275,50 @@ def coverage(problem: CoverageProblem, method: str, repetitions: int) -> dict[st
     }  # fmt: skip
 
 
+class OfColumns(ClassifierMixin, BaseEstimator):
+    """A classifier that sees some of the columns."""
+
+    def __init__(self, model: Any = None, columns: Any = None) -> None:
+        self.model, self.columns = model, columns
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> OfColumns:
+        self.model_ = clone(self.model).fit(X[:, self.columns], y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return self.model_.predict(X[:, self.columns])
+
+
+TESTS: dict[str, dict[str, Any]] = {"corrected t": {}, "5x2cv F": {}, "McNemar": {}}
+
+
+def false_verdicts(test: str, n: int, repetitions: int) -> dict[str, Any]:
+    """Return how often two models that are as good as each other by symmetry are told apart, at 5 %."""
+    rng, told = np.random.default_rng(0), []
+    pair = {"first": OfColumns(GaussianNB(), slice(0, 5)), "second": OfColumns(GaussianNB(), slice(5, 10))}
+    for seed in range(repetitions):
+        y = rng.integers(2, size=n)
+        X = rng.normal(size=(n, 10)) + 0.5 * y[:, None]
+        told.append("better" in compare_models(pair, X, y, test=test, random_state=seed).pairs[0].verdict)
+    share = float(np.mean(told))
+    return {
+        "share": share, "error": float(np.sqrt(share * (1 - share) / repetitions)), "repetitions": repetitions
+    }  # fmt: skip
+
+
+def verdict_table(kept: dict[str, Any]) -> str:
+    """Return the table of false verdicts."""
+    rows = [
+        (test, str(n), f"{100 * found['share']:.1f} ± {100 * found['error']:.1f} %", str(found["repetitions"]))
+        for test in TESTS
+        for n in (40, 100)
+        if (found := kept.get(f"verdicts {test} {n}"))
+    ]
+    title = "Two models that are alike: how often `compare_models` tells them apart at 5 %"
+    return Table(title, ("test", "rows", "told apart", "tables"), rows).markdown() if rows else ""
+
+
 def page(kept: dict[str, Any]) -> str:
     """Return the page of the documentation."""
     text = [
@@ -213,7 +331,8 @@ def page(kept: dict[str, Any]) -> str:
         "tables is itself known to ± one standard error only, which is given. What an interval claims is what the",
         "library itself says of it beside the score (`covers`): *at least* 90 % where it is exact for any number of",
         "rows, or conservative; *about* 90 % where a limit theorem holds with many rows; *perhaps less* where these",
-        "are too few for one, or where too few members of a forest vote.",
+        "are too few for one, where rows are seen to be no independent draws, or where too few members of a forest",
+        "vote. Tables called hostile break what intervals rest on: they cover too rarely there, and have to say so.",
         "",
     ]
     for name, problem in PROBLEMS.items():
@@ -230,7 +349,15 @@ def page(kept: dict[str, Any]) -> str:
             continue
         header = ("method", "interval", "claims", "covered", "mean width", "estimate - truth", "tables")
         text.append(Table(f"{problem.title}: {problem.metric}", header, rows).markdown())
+    text.append(verdict_table(kept))
     return "\n".join(text)
+
+
+def keep(name: str, found: dict[str, Any]) -> None:
+    """Print a measurement and keep it."""
+    print(name, found, flush=True)
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    KEPT.write_text(json.dumps({**kept, name: found}, indent=1) + "\n")
 
 
 def main() -> None:
@@ -244,14 +371,17 @@ def main() -> None:
         PAGE.write_text(page(json.loads(KEPT.read_text())), encoding="utf-8")
         return
     for name in options.problems:
+        if name == "verdicts":
+            continue
         for method in options.methods or PROBLEMS[name].methods:
             if method in PROBLEMS[name].methods:
                 slow = method in DEAR or PROBLEMS[name].metric == "roc_auc"
                 found = coverage(PROBLEMS[name], method, options.repetitions // (2 if slow else 1))
-                print(name, method, found, flush=True)
-                kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-                kept[f"{name} {method}"] = found
-                KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+                keep(f"{name} {method}", found)
+    if "verdicts" in options.problems or options.problems == [*PROBLEMS]:
+        for test in TESTS:
+            for n in (40, 100):
+                keep(f"verdicts {test} {n}", false_verdicts(test, n, options.repetitions))
 
 
 if __name__ == "__main__":

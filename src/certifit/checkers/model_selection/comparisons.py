@@ -16,6 +16,7 @@ from scipy.special import betainc
 from scipy.stats import binom
 from scipy.stats import f as fisher
 
+from certifit.checkers.model_selection.intervals import separate_tests
 from certifit.core import Certificate, Check
 from certifit.rows import Array
 
@@ -50,8 +51,8 @@ def certify_comparison(pairs: Sequence[PairClaim], splits: Certificate, alpha: f
         checks.append(Check(f"{name}: correction off by", abs(pair.corrected - float(corrected)), 1e-9))
     apart = sum(pair.corrected <= alpha for pair in pairs)
     claim = (
-        f"{apart} of {len(pairs)} pairs of models can be told apart; where all are alike, the chance that any is "
-        f"said to differ is at most {100 * alpha:g} %"
+        f"{apart} of {len(pairs)} pairs of models can be told apart; where all are alike and what the test rests on "
+        f"is true, the chance that any is said to differ is at most {100 * alpha:g} %"
     )
     facts: dict[str, float | str] = {"assumed": assumption(pairs[0].test)}
     facts["fingerprint of the splits"] = str(splits.facts["fingerprint"])
@@ -63,7 +64,8 @@ def assumption(test: PairedTest) -> str:
     return {
         "corrected t": "differences of splits are about normal, and correlated as the share of rows that tests take "
         "(Nadeau & Bengio)",
-        "5x2cv F": "differences of halves are about normal, and those of one halving independent (Alpaydin)",
+        "5x2cv F": "differences of halves are about normal, and those of different halvings independent (Alpaydin); "
+        "all halvings have the same rows, so that models that are alike are told apart more often than it says",
         "McNemar": "tested rows are independent draws; exact for these two fitted models, and silent on others that "
         "the same learners would give",
     }[test]
@@ -88,7 +90,7 @@ def plain_p_value(pair: PairClaim) -> float:
     mean = float(d.mean())
     if mean == 0:
         return 1.0
-    return float(fisher.sf(mean**2 / variance, 1, len(d) - 1)) if variance else 0.0
+    return float(fisher.sf(mean**2 / variance, 1, separate_tests(len(d), pair.ratio))) if variance else 0.0
 
 
 def closed_p_values(p: Array) -> Array:

@@ -147,6 +147,9 @@ def audit_conformal(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float)
         Check("calibration scores off by", off, 1e-9 * size),
         Check("folds off by", float(abs(folds - model.n_folds_)), 0.0),
         Check("rows by which folds differ", float(np.ptp(sizes)), 1.0),
+        # Who may choose the rows to calibrate on leaves out those that the model is wrong about.
+        Check("rows that calibrate nothing", 0.0 if model.method == "split" else float(len(target) - len(rows)), 0.0),
+        Check("rows of a fold of single rows", float(sizes.max()) if model.method == "jackknife+" else 1.0, 1.0),
         Check("groups that are not those of the radii", float(other), 0.0),
         *refits,
     ]

@@ -103,6 +103,11 @@ def _terms(claim: IntervalClaim, sizes: SplitSizes | None) -> list[tuple[str, fl
         # Errors of dependent rows are no smaller than those of independent ones; .632 is the smallest share of them.
         found.append(("standard errors that are left out", 1 - claim.inflation * claim.scale / 0.632, 0.0))
         found.append(("standard errors of dependent rows, below", 1 - claim.inflation, 0.0))
+    if claim.covers == "at least" and claim.way in ("normal", "corrected t") and sizes is not None:
+        # Scores of rows say how many of them a limit theorem needs; scores of splits do not.
+        of_rows = claim.way == "normal" or len(claim.values) == sizes.tested
+        missing = rows_for_normal(claim.values) - len(claim.values) if of_rows else 0.0
+        found.append(("rows that are missing for a limit theorem", max(0.0, missing), 0.0))
     if claim.way == "corrected t":
         least = 0.0 if sizes is None else sizes.ratio
         missing = 1.0 if not claim.ratio > 0 else max(0.0, least - claim.ratio)
@@ -111,6 +116,24 @@ def _terms(claim: IntervalClaim, sizes: SplitSizes | None) -> list[tuple[str, fl
         most = sizes.splits if claim.way == "corrected t" and sizes.splits > 1 else sizes.tested
         found.append(("scores beyond those that were measured", float(max(0, len(claim.values) - most)), 0.0))
     return found
+
+
+def rows_for_normal(scores: Array, least: int = 0) -> float:
+    """Return how many rows a mean of scores like these (n,) needs to be about normal, at least so many.
+
+    Means of n > 25 g² rows of skewness g are about normal (Cochran, Sampling techniques, 1977, section 2.15).
+
+    >>> rows_for_normal(np.repeat([0.0, 1.0], [5, 5])), round(rows_for_normal(np.repeat([0.0, 1.0], [2, 98])))
+    (0.0, 1176)
+    """
+    apart = scores - scores.mean()
+    size = float(np.abs(apart).max(initial=0.0))
+    if size == 0:
+        return float(least)
+    apart /= size
+    squares = apart * apart
+    skewness = float(squares @ apart) / len(apart) / (float(squares.sum()) / len(apart)) ** 1.5
+    return max(float(least), 25 * skewness**2)
 
 
 def has_no_width(claim: IntervalClaim) -> bool:
@@ -194,9 +217,17 @@ def symmetric_reach(claim: IntervalClaim) -> float:
         return np.inf
     spread = float(np.std(claim.values, ddof=1)) * abs(claim.scale)
     if claim.way == "corrected t":
-        freedom = min(m - 1, max(4.0, 1 / claim.ratio)) if claim.ratio > 0 else 1.0
-        return float(student.ppf(tail, freedom)) * np.sqrt(1 / m + claim.ratio) * spread
+        return float(student.ppf(tail, separate_tests(m, claim.ratio))) * np.sqrt(1 / m + claim.ratio) * spread
     return float(student.ppf(tail, m - 1)) * claim.inflation * spread / np.sqrt(m)
+
+
+def separate_tests(splits: int, ratio: float) -> float:
+    """Return the degrees of freedom of the variance of so many scores: no more than tests that share no row.
+
+    >>> separate_tests(50, 1 / 9), separate_tests(5, 1 / 9), separate_tests(10, 1.0)
+    (9.0, 4.0, 4.0)
+    """
+    return float(min(splits - 1, max(4.0, 1 / ratio))) if ratio > 0 else 1.0
 
 
 def _log_scale(claim: IntervalClaim) -> list[tuple[str, float, float]]:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals, has_no_width
 from certifit.core import Setting
 from certifit.exceptions import DataError
+from certifit.model_selection.assessment.cautions import caution, sizes_of_tests
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import (
     AnswersOfFold,
@@ -135,16 +136,17 @@ def assess(
         named = _named(problem, metrics, method)
         plan = make_plan(problem, method, options, seed)
         claims, held_out, fits = _claims(problem, plan, named, confidence, seed)
-    return _assessment(problem, plan, (claims, held_out, fits))
+    return _assessment(problem, plan, named, (claims, held_out, fits))
 
 
-def _assessment(problem: AssessedProblem, plan: AssessmentPlan, found: Found) -> Assessment:
+def _assessment(problem: AssessedProblem, plan: AssessmentPlan, named: Mapping[str, Any], found: Found) -> Assessment:
     """Return claims with their certificate, and what is suspicious of the table."""
     claims, held_out, fits = found
-    splits = certify_plan(plan, problem)
+    splits, first = certify_plan(plan, problem), _first_tests(held_out)
+    claims = caution(claims, problem, named, first, sizes_of_tests(splits, plan.sizes(), first))
     certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
-    name, first = type(problem.estimator).__name__, _first_tests(held_out)
+    name = type(problem.estimator).__name__
     return Assessment(name, plan, tuple(claims), certificate, problem, first, n_fits=fits)
 
 

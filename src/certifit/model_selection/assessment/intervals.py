@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from certifit.checkers.model_selection.intervals import IntervalClaim, has_no_width, log_capital, symmetric_reach
+from certifit.checkers.model_selection.intervals import (
+    IntervalClaim,
+    has_no_width,
+    log_capital,
+    rows_for_normal,
+    symmetric_reach,
+)
 from certifit.rows import Array
 
 
@@ -128,13 +134,9 @@ def log_scale_claim(metric: str, logs: Array, confidence: float) -> IntervalClai
 def cautioned(claim: IntervalClaim, rows: Array) -> IntervalClaim:
     """Return a claim of one test (n,) that says so where the rows are too few for how skewed they are.
 
-    Means of n > 25 g² rows of skewness g are about normal (Cochran, Sampling techniques, 1977, section 2.15); fewer
-    than 100 rows do not tell their skewness.
+    Fewer than 100 rows do not tell their skewness.
     """
-    apart = rows - rows.mean()
-    spread = float(np.mean(apart**2)) ** 1.5
-    skewness = float(np.mean(apart**3)) / spread if spread > 0 else 0.0
-    if len(rows) >= max(100, 25 * skewness**2):
+    if len(rows) >= rows_for_normal(rows, 100):
         return claim
     words = f"; may cover less often than it says: {len(rows)} tested rows are few for a limit theorem"
     return replace(claim, assumption=claim.assumption + words, covers="perhaps less")

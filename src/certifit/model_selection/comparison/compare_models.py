@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from certifit.checkers.model_selection.comparisons import PairClaim, assumption, certify_comparison
+from certifit.checkers.model_selection.intervals import separate_tests
 from certifit.core import Certificate, Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem, split_scores
@@ -195,7 +196,7 @@ def _pair_claims(scores: Mapping[str, Array], test: Any, ratio: float) -> list[P
     for first, second in combinations(ordered, 2):
         d = scores[first] - scores[second]
         if test == "corrected t":
-            p = corrected_t_test(d, ratio)
+            p = corrected_t_test(d, ratio, separate_tests(len(d), ratio))
         else:
             p = combined_f_test(d) if test == "5x2cv F" else mcnemar_test(d)
         found.append(PairClaim(first, second, d, float(np.mean(d)), p, p, test, ratio))
@@ -207,8 +208,9 @@ def _verdict(claim: PairClaim, confidence: float, rope: float) -> PairVerdict:
     """Return what the numbers say in words."""
     low, high, chances = np.nan, np.nan, None
     if claim.test == "corrected t":
-        low, high = difference_interval(claim.differences, claim.ratio, confidence)
-        chances = correlated_posterior(claim.differences, claim.ratio, rope)
+        freedom = separate_tests(len(claim.differences), claim.ratio)
+        low, high = difference_interval(claim.differences, claim.ratio, confidence, freedom)
+        chances = correlated_posterior(claim.differences, claim.ratio, rope, freedom)
     if claim.corrected <= 1 - confidence:
         words = f"{claim.first} is better"
         if chances is not None and chances.same >= confidence:

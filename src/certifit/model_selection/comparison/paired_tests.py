@@ -28,8 +28,10 @@ class Posterior(NamedTuple):
     better: float
 
 
-def corrected_t_test(differences: Array, ratio: float) -> float:
+def corrected_t_test(differences: Array, ratio: float, freedom: float | None = None) -> float:
     """Return the two-sided p-value of J differences of splits (J,), `ratio` rows tested for each one fitted.
+
+    Nadeau & Bengio's degrees of freedom are J - 1. Where splits share rows, fewer are honest: see `separate_tests`.
 
     >>> round(corrected_t_test(np.array([0.1, 0.2, 0.3]), ratio=0.5), 4)
     0.1598
@@ -38,16 +40,22 @@ def corrected_t_test(differences: Array, ratio: float) -> float:
     mean = float(np.mean(differences))
     if reach == 0:
         return 1.0 if mean == 0 else 0.0
-    return float(2 * student.sf(abs(mean) / reach, len(differences) - 1))
+    return float(2 * student.sf(abs(mean) / reach, _freedom(differences, freedom)))
 
 
 def _scale(differences: Array, ratio: float) -> float:
     return float(np.sqrt(1 / len(differences) + ratio) * np.std(differences, ddof=1))
 
 
-def difference_interval(differences: Array, ratio: float, confidence: float) -> tuple[float, float]:
+def _freedom(differences: Array, freedom: float | None) -> float:
+    return len(differences) - 1 if freedom is None else freedom
+
+
+def difference_interval(
+    differences: Array, ratio: float, confidence: float, freedom: float | None = None
+) -> tuple[float, float]:
     """Return the interval of the mean difference that goes with the corrected t."""
-    reach = float(student.ppf((1 + confidence) / 2, len(differences) - 1)) * _scale(differences, ratio)
+    reach = float(student.ppf((1 + confidence) / 2, _freedom(differences, freedom))) * _scale(differences, ratio)
     mean = float(np.mean(differences))
     return mean - reach, mean + reach
 
@@ -90,7 +98,7 @@ def holm(p: Array) -> Array:
     return out
 
 
-def correlated_posterior(differences: Array, ratio: float, rope: float) -> Posterior:
+def correlated_posterior(differences: Array, ratio: float, rope: float, freedom: float | None = None) -> Posterior:
     """Return what is to be believed of the mean difference of two models on one table, seen J splits (J,).
 
     The posterior of Corani & Benavoli: Student's t about the mean, with the variance of the corrected t.
@@ -99,7 +107,7 @@ def correlated_posterior(differences: Array, ratio: float, rope: float) -> Poste
     mean = float(np.mean(differences))
     if reach == 0:
         return Posterior(float(mean < -rope), float(abs(mean) <= rope), float(mean > rope))
-    law = student(len(differences) - 1, mean, reach)
+    law = student(_freedom(differences, freedom), mean, reach)
     return Posterior(float(law.cdf(-rope)), float(law.cdf(rope) - law.cdf(-rope)), float(law.sf(rope)))
 
 

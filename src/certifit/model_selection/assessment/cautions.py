@@ -1,0 +1,188 @@
+"""What makes an interval cover less often than it says, looked for in the table and in its scores.
+
+Every interval rests on rows that are independent draws, and all but the exact ones on means that are about normal.
+Both can be put to the test: rows that equal fitted ones with their targets are copies; errors of independent rows do
+not follow those of their neighbours; means of few or very skewed scores are not normal. What is found is said beside
+the interval, which then no longer claims to cover at least as often as it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from certifit.checkers.model_selection.intervals import IntervalClaim, rows_for_normal
+from certifit.checkers.model_selection.splits import SplitSizes, row_keys
+from certifit.core import Certificate
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
+from certifit.model_selection.assessment.metrics import ROW_METRICS
+from certifit.model_selection.assessment.resampled_errors import score_rows
+
+
+@dataclass(frozen=True)
+class CautionTuning:
+    """From where on an interval says that it may cover less often."""
+
+    fewest_rows: int = 30  # tested, for a mean whose error is widened as rows of several folds depend on each other
+    fewest_groups: int = 30  # of which as few tests are made as of rows
+    fewest_of_class: int = 20  # tested rows of every class, for scores of whole tests: areas, F1 and the like
+    fewest_of_class_a_test: float = 4.0  # of an average test
+    rows_of_class: int = 10  # on average, for folds, which leave fewer of each to fit
+    copied: float = 0.02  # share of tested rows that are copies of fitted ones
+    agreeing: float = 0.95  # share of equal rows that have equal targets, where they are copies
+    alike: float = 0.1  # correlation of the errors of rows that follow each other
+    sure: float = 4.0  # standard errors that this correlation is from 0
+    most_followed: int = 20_000  # rows whose errors are followed
+
+
+Reasons = Mapping[str, Sequence[str]]  # by metric
+
+
+def caution(
+    claims: Sequence[IntervalClaim],
+    problem: AssessedProblem,
+    metrics: Mapping[str, Any],
+    tested: UnseenAnswers,
+    sizes: tuple[int, float],
+) -> list[IntervalClaim]:
+    """Return claims that say why they may cover less often than they say, where there is a reason.
+
+    `tested` has every tested row once; `metrics` are those of the claims, by name; `sizes` are the rows of an average
+    test, and the share of tested rows that equal a fitted one.
+    """
+    common = [*dependence_reasons(problem, tested, sizes[1])]
+    found = []
+    for claim in claims:
+        reasons = [*common, *_few_reasons(claim, problem, metrics[claim.metric], (tested, sizes[0]))]
+        found.append(with_reasons(claim, reasons) if claim.way != "none" else claim)
+    return found
+
+
+def with_reasons(claim: IntervalClaim, reasons: Sequence[str]) -> IntervalClaim:
+    """Return a claim that may cover less often than it says, for the reasons given."""
+    if not reasons:
+        return claim
+    words = f"{claim.assumption}; may cover less often than it says: {'; '.join(reasons)}"
+    return replace(claim, assumption=words, covers="perhaps less")
+
+
+def sizes_of_tests(splits: Certificate | None, sizes: SplitSizes | None, tested: UnseenAnswers) -> tuple[int, float]:
+    """Return the rows of an average test, and the share of tested rows that equal a fitted one in every column."""
+    if splits is None or sizes is None:
+        return len(tested.test), 0.0
+    equal = float(splits.facts.get("tested rows equal to a fitted row", 0))
+    return round(sizes.tested / max(1, sizes.splits)), equal / max(1, sizes.tested)
+
+
+# Rows that are no independent draws ---------------------------------------------------------------------------------
+
+
+def dependence_reasons(
+    problem: AssessedProblem,
+    tested: UnseenAnswers,
+    equal: float,
+    tuning: CautionTuning = CautionTuning(),
+) -> list[str]:
+    """Return why rows are no independent draws, as far as the table shows it."""
+    reasons = []
+    if equal > tuning.copied and targets_agree(problem, tuning.agreeing):
+        reasons.append("tested rows are copies of fitted ones, which groups= keeps on one side")
+    if problem.groups is not None:
+        groups = len(np.unique(problem.groups[tested.test]))
+        if groups < tuning.fewest_groups:
+            reasons.append(f"{groups} groups are few")
+        return reasons
+    share = 0.0 if problem.reconstructs else neighbours_alike(problem, tested, tuning)
+    if share:
+        reasons.append(
+            f"errors of rows that follow each other are alike (correlation {share:.2f}), as where rows follow in "
+            "time, for which TimeHoldout is, or belong together, for which groups= is"
+        )
+    return reasons
+
+
+def targets_agree(problem: AssessedProblem, least: float) -> bool:
+    """Say whether rows that are equal in every column nearly all have the target of the first such row."""
+    keys = row_keys(problem.X)
+    _, first, kinds, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    others = (counts[kinds] > 1) & (first[kinds] != np.arange(len(keys)))
+    same = problem.y[others] == problem.y[first[kinds[others]]]
+    return bool(len(same) and np.mean(same) >= least)
+
+
+def neighbours_alike(
+    problem: AssessedProblem, tested: UnseenAnswers, tuning: CautionTuning = CautionTuning()
+) -> float:
+    """Return the correlation of the errors of rows that follow each other, 0 where it may be chance.
+
+    In a table that is sorted by its target neighbours have like errors although rows are independent: nothing is
+    told there.
+    """
+    if "predict" not in tested.answers or len(tested.test) < 8:
+        return 0.0
+    rows = tested.test[: tuning.most_followed]
+    y = problem.y[rows] if problem.classes is None else problem.codes[rows]
+    ascends = np.diff(y) if y.dtype.kind != "u" else np.diff(y.astype(np.int64))
+    if (ascends >= 0).all() or (ascends <= 0).all():
+        return 0.0
+    said = np.asarray(tested.answers["predict"][: len(rows)])
+    if problem.classes is None:
+        error = problem.y[rows].astype(np.float64) - said if said.shape == rows.shape else np.zeros(len(rows))
+    else:
+        error = (said != problem.y[rows]).astype(np.float64)
+    if not np.isfinite(error).all():
+        return 0.0
+    error -= error.mean()
+    size = float(np.abs(error).max())
+    if size == 0:
+        return 0.0
+    error /= size
+    share = float(error[1:] @ error[:-1]) / float(error @ error)
+    return share if share > tuning.alike and share * np.sqrt(len(rows)) > tuning.sure else 0.0
+
+
+# Rows that are too few ----------------------------------------------------------------------------------------------
+
+
+def _few_reasons(
+    claim: IntervalClaim,
+    problem: AssessedProblem,
+    metric: Any,
+    tests: tuple[UnseenAnswers, int],
+    tuning: CautionTuning = CautionTuning(),
+) -> list[str]:
+    """Return why the tested rows are too few for an interval by a limit theorem; exact ones need none."""
+    if claim.way in ("binomial", "betting") or claim.covers == "perhaps less":
+        return []
+    tested, of_a_test = tests
+    n = len(tested.test)
+    if not isinstance(metric, str) or metric not in ROW_METRICS:
+        return _few_of_class(problem, tested, of_a_test, tuning)
+    of_rows = claim.way == "normal" or len(claim.values) == n
+    scores = claim.values if of_rows else score_rows(ROW_METRICS[metric], problem, tested)
+    scores = scores if of_rows else problem.weighed(scores, tested.test)
+    needed = rows_for_normal(scores, tuning.fewest_rows)
+    if n < needed:
+        return [f"{n} tested rows are few for a limit theorem where scores are as skewed as these"]
+    kinds = 0 if problem.classes is None else len(problem.classes)
+    if claim.way != "normal" and n < tuning.rows_of_class * kinds:
+        return [f"{n} rows are few for {kinds} classes, of which folds leave fewer still to fit"]
+    return []
+
+
+def _few_of_class(
+    problem: AssessedProblem, tested: UnseenAnswers, of_a_test: int, tuning: CautionTuning
+) -> list[str]:
+    """Return why scores of whole tests, which are no means over rows, have too few rows of some class."""
+    if problem.classes is None:
+        return []
+    counts = np.bincount(problem.codes[tested.test], minlength=len(problem.classes))
+    rare = int(counts.argmin())
+    each = counts[rare] * of_a_test / len(tested.test)
+    if counts[rare] >= tuning.fewest_of_class and each >= tuning.fewest_of_class_a_test:
+        return []
+    words = f"{counts[rare]} tested rows of class {problem.classes[rare]}, {each:.2g} a test, are few for a score"
+    return [f"{words} of the whole test"]
