@@ -14,7 +14,8 @@ from certifit.neural_network.layers.row_layers import Dense, LayerWeights, ReLU,
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
-from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows
+from certifit.neural_network.training.network_rows import NetworkRows
+from certifit.neural_network.training.slopes import MinibatchSlopes
 
 DIGITS = load_digits()
 IMAGES, LABELS = (DIGITS.images[:300] / 16).astype(np.float32), DIGITS.target[:300]

@@ -19,7 +19,8 @@ from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
 from certifit.neural_network.plots import feature_maps, plot_feature_maps
-from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows, full_slopes
+from certifit.neural_network.training.network_rows import NetworkRows
+from certifit.neural_network.training.slopes import MinibatchSlopes, full_slopes
 
 DIGITS = load_digits()
 IMAGES, LABELS = (DIGITS.images / 16).astype(np.float32), DIGITS.target

@@ -12,8 +12,10 @@ from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
 from certifit.neural_network.plots import numbers_both_ways, plot_backpropagation
+from certifit.neural_network.training.chunks import TrainingTuning
+from certifit.neural_network.training.network_rows import NetworkRows
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserRules
-from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows, full_slopes
+from certifit.neural_network.training.slopes import MinibatchSlopes, full_slopes
 from certifit.rows import ArrayRows
 
 
@@ -109,6 +111,21 @@ def test_chunks_of_a_minibatch_depend_on_no_thread(threads):
     whole = full_slopes(network, loss, params, rows)
     np.testing.assert_allclose(seen[0][1], whole.slopes / rows.w.sum(), rtol=1e-9, atol=1e-12)
     assert seen[0][0] == pytest.approx(whole.loss / rows.w.sum(), rel=1e-12)
+
+
+def test_portions_of_a_chunk_add_up_to_its_slopes():
+    """Chunks of 75 rows as one portion, and in portions of 10 to 19 rows."""
+    network = perceptron(80, (60,), 3, "relu")
+    rng = np.random.default_rng(0)
+    rows = NetworkRows(rng.normal(size=(300, 80)), np.eye(3)[rng.integers(0, 3, 300)], rng.exponential(size=300))
+    params, loss, seen = rng.normal(size=network.n_parameters) / 9, OUTPUT_LOSSES["softmax"], []
+    for tuning in (TrainingTuning(most_chunks=4), TrainingTuning(most_chunks=4, least_rows=10, portion_entries=1)):
+        with MinibatchSlopes(network, loss, params, tuning) as slopes:
+            assert slopes.chunks_of(300) == 4
+            value, found = slopes.at(rows, np.arange(300), float(rows.w.sum()), (0,))
+            seen.append((value, found.copy()))
+    assert seen[0][0] == pytest.approx(seen[1][0], rel=1e-12)
+    np.testing.assert_allclose(seen[0][1], seen[1][1], rtol=1e-9, atol=1e-12)
 
 
 def plain_adam(params, slopes, rules, n_weights, steps):

@@ -11,8 +11,9 @@ import pytest
 from certifit import ConvNetClassifier, MLPClassifier, MLPRegressor
 from certifit.neural_network.network import perceptron
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
+from certifit.neural_network.training.network_rows import NetworkRows
 from certifit.neural_network.training.rows_on_workers import RowsOnWorkers, WorkerSlopes, WorkerTuning
-from certifit.neural_network.training.slopes import MinibatchSlopes, NetworkRows
+from certifit.neural_network.training.slopes import MinibatchSlopes
 from certifit.neural_network.training.stochastic import OrderTuning, epoch_order
 from certifit.rows import as_rows
 from certifit.rows.rows import Rows

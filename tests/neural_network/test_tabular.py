@@ -14,8 +14,9 @@ from certifit.checkers.neural_network.network_loss import network_scores
 from certifit.checkers.neural_network.plain_columns import robust_columns
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
 from certifit.neural_network.tabular import tabular_groups, tabular_network
+from certifit.neural_network.training.network_rows import NetworkRows
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserRules
-from certifit.neural_network.training.slopes import NetworkRows, full_slopes
+from certifit.neural_network.training.slopes import full_slopes
 from certifit.rows import ArrayRows
 
 X, KINDS = load_iris(return_X_y=True)

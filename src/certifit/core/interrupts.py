@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -17,6 +19,7 @@ class HeldInterrupt:
 
     def __init__(self) -> None:
         self.noted = False
+        self._at_once = False
         self._before: Any = None
 
     def __enter__(self) -> HeldInterrupt:
@@ -40,7 +43,17 @@ class HeldInterrupt:
             self.noted = False
             raise KeyboardInterrupt
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """A part of the context in which nothing is left half done: Ctrl-C is raised there at once."""
+        self.answer()
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
+
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.noted:
+        if self.noted or self._at_once:
             raise KeyboardInterrupt
         self.noted = True

@@ -15,7 +15,7 @@ from certifit.core import Attributes, Certificate, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.exceptions import DataError
-from certifit.neural_network.layers.batch_norm import population_moments, with_moments
+from certifit.neural_network.layers.batch_norm import moment_rows, population_moments, with_moments
 from certifit.neural_network.layers.layer_words import Words, image_layers, layer_words, lenet
 from certifit.neural_network.layers.moved_images import MovedImages
 from certifit.neural_network.layers.pooled_convolution import fuse_pools
@@ -23,7 +23,7 @@ from certifit.neural_network.layers.row_layers import Layer, LayerWeights
 from certifit.neural_network.multilayer_perceptron import PerceptronTargets, target_width
 from certifit.neural_network.network import Network
 from certifit.neural_network.network_classifier import NetworkClassifier
-from certifit.rows import Array, Rows
+from certifit.rows import Array, ArrayRows, Rows
 
 
 def _is_shape(value: Any) -> bool:
@@ -222,6 +222,14 @@ class ConvNetClassifier(NetworkClassifier):
         parts = network.parts(flat.astype(np.float64))
         moments = population_moments(network, parts, rows)
         return with_moments(network, moments), {"moments_": moments}
+
+    def _settle_at_once(self, network: Network, flat: Array, table: Any) -> Attributes:
+        n, most = len(table), moment_rows(network)
+        if not most:
+            return {"moments_": []}
+        few = table.take(np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64))
+        found = self._settle(network, flat, ArrayRows(few.X, None, few.w))[1]
+        return {**found, "sampled": len(few)} if len(few) < n else found
 
     def _fitted_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))

@@ -37,9 +37,9 @@ from certifit.neural_network.network import Network, perceptron
 from certifit.neural_network.output_losses import OUTPUT_LOSSES, OutputLoss
 from certifit.neural_network.tabular import draw_tabular, start_at_mean, tabular_groups, tabular_network
 from certifit.neural_network.training.full_batch import FullBatchLimits, PenalisedLoss, RecordedLoss, minimise
+from certifit.neural_network.training.network_rows import NetworkRows, dense_as, rows_at_hand
 from certifit.neural_network.training.optimisers import SCHEDULES, Optimiser, OptimiserRules, OptimiserState
 from certifit.neural_network.training.rows_on_workers import RowsOnWorkers
-from certifit.neural_network.training.slopes import NetworkRows, dense_as, rows_at_hand
 from certifit.neural_network.training.stochastic import EpochRules, train
 from certifit.rows import Array, Block, Rows
 
@@ -182,7 +182,10 @@ class MultilayerPerceptron(Estimator):
         best = "those with the best validation score" if found.get("validation_scores_") else "those of that moment"
         words = f"interrupted after {n} {unit}; its weights are {best}"
         noted = {name: value for name, value in vars(self).items() if name in ("n_features_in_", "feature_names_in_")}
-        certificate = Certificate("unproved", f"{words}; nothing is proved: audit(model, X, y) tells what can be")
+        claim = f"{words}; nothing is proved: audit(model, X, y) tells what can be"
+        if (n := found.pop("sampled", None)) is not None:
+            claim += f"; moments_ are those of {n} of the rows alone, and an audit will say so"
+        certificate = Certificate("unproved", claim)
         attributes = {**noted, **found, "certificate_": certificate}
         more = "partial_fit goes on, and so does " if self.solver != "lbfgs" else "to go on, use "
         raise InterruptedTraining(f"{kind} was {words}. {more}fit with warm_start=True.", attributes)
@@ -238,10 +241,15 @@ class MultilayerPerceptron(Estimator):
             if incremental:
                 found["loss_curve_"] = [*before.get("loss_curve_", ()), *found["loss_curve_"]]
                 found["best_loss_"] = min(found["loss_curve_"])
-        if found.pop("interrupted"):
-            self._keep_interrupted({**targets.attributes, **found})
-        found = {**targets.attributes, **found, "loss_": 0.0}
-        found = {**found, **self._proof(found, targets)}
+        interrupted, found = found.pop("interrupted"), {**targets.attributes, **found}
+        if interrupted:
+            self._keep_interrupted(found)
+        try:
+            found = {**found, **self._proof({**found, "loss_": 0.0}, targets)}
+        except KeyboardInterrupt:
+            if incremental:
+                raise  # there is an earlier fit
+            self._keep_interrupted(found)
         if not incremental and self.checkpoint is not None:
             Path(self.checkpoint).unlink(missing_ok=True)  # the fit is complete
         return found
@@ -359,17 +367,30 @@ class MultilayerPerceptron(Estimator):
         else:
             with watch.loop("epochs", self.max_iter, as_of_now) as inner:
                 end = train(network, loss, table, optimiser, rules, inner, score)
+        interrupted = end.interrupted
+        try:
+            settled = {} if interrupted else self._settle(network, end.params, rows)[1]
+        except KeyboardInterrupt:
+            if incremental:
+                raise
+            interrupted = True
+        if interrupted:
+            settled = self._settle_at_once(network, end.params, table)
         return {
             **_tensors(network, end.params),
-            **self._settle(network, end.params, rows)[1],
+            **settled,
             "training_state_": end.state,
             "loss_curve_": end.losses,
             "best_loss_": min(end.losses, default=math.inf) if score is None else None,
             "validation_scores_": None if score is None else end.scores,
             "best_validation_score_": None if score is None else end.best_score,
             "n_iter_": len(end.losses),
-            "interrupted": end.interrupted,
+            "interrupted": interrupted,
         }
+
+    def _settle_at_once(self, network: Network, flat: Array, table: Any) -> Attributes:
+        """The same attributes within a moment, if need be from some of the rows: `sampled` is then their number."""
+        return {}
 
     def _settle(self, network: Network, flat: Array, rows: Rows) -> tuple[Network, Attributes]:
         """The network as it answers once it is fitted, and attributes that follow from weights and rows."""

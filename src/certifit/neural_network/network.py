@@ -65,6 +65,21 @@ class Network:
         return self.n_weights + sum(prod(one.biases) for one in self.shapes)
 
     @cached_property
+    def row_entries(self) -> int:
+        """Numbers of the largest array that a row becomes on its way, windows side by side among them."""
+        return max([prod(self.rows), *(max(prod(one.output), one.fans[0] * one.places) for one in self.shapes)])
+
+    @cached_property
+    def images_at_once(self) -> int:
+        """Images whose windows stay in the cache, or at least do not fill the memory."""
+        return max(16, min(128, (1 << 22) // self.row_entries))
+
+    @cached_property
+    def row_products(self) -> int:
+        """Multiplications of a row's way forward."""
+        return sum(prod(one.weights) * one.places for one in self.shapes)
+
+    @cached_property
     def draws(self) -> bool:
         """Whether training draws random numbers on the way."""
         return any(layer.draws for layer in self.layers)
@@ -113,7 +128,7 @@ class Network:
         """Scores of rows x: so many at a time that what passes stays in the cache; images and embeddings fewer."""
         images = any(len(one.output) > 1 for one in self.shapes)
         widest = max(one.output[0] for one in self.shapes)
-        step, work = 128 if images else max(512, entries // widest), Workspace(reuse=True)
+        step, work = self.images_at_once if images else max(512, entries // widest), Workspace(reuse=True)
         found = np.empty((len(x), *self.shapes[-1].output), x.dtype)
         for k in range(0, len(x), step):
             passed = x[k : k + step]

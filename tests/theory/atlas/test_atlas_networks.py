@@ -14,7 +14,8 @@ from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Layer,
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OUTPUT_LOSSES
-from certifit.neural_network.training.slopes import NetworkRows, full_slopes
+from certifit.neural_network.training.network_rows import NetworkRows
+from certifit.neural_network.training.slopes import full_slopes
 from certifit.plots import plot_slope_sizes
 
 DIGITS, CLASSES = load_digits(return_X_y=True)

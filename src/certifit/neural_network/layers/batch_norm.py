@@ -115,8 +115,23 @@ def population_moments(network: Network, parts: list[LayerWeights], rows: Rows) 
     return found
 
 
-def _block_moments(before: Network, parts: list[LayerWeights], block: Block, most: int = 128) -> UnitMoments:
+@dataclass(frozen=True)
+class MomentTuning:
+    """How many rows moments are taken from where nobody wants to wait."""
+
+    products: float = 1e10  # multiplications of their way through the network
+    least_rows: int = 256
+
+
+def moment_rows(network: Network, tuning: MomentTuning = MomentTuning()) -> int:
+    """The number of rows whose moments are known in less than a second; 0 for a network without normalisations."""
+    passes = sum(isinstance(layer, BatchNorm) for layer in network.layers)
+    return max(tuning.least_rows, int(tuning.products / (passes * network.row_products))) if passes else 0
+
+
+def _block_moments(before: Network, parts: list[LayerWeights], block: Block) -> UnitMoments:
     """The same of one block, some rows at a time, because images between layers take much memory."""
+    most = before.images_at_once
     cuts = [slice(start, start + most) for start in range(0, len(block.w), most)]
     return tree_sum(_row_moments(before, parts, block.X[cut], block.w[cut]) for cut in cuts)
 

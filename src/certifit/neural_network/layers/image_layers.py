@@ -106,8 +106,8 @@ class Conv2D(Layer):
                 wanted=f"images at least as large as the window of {a} x {b}",
                 fix="Use a smaller one, or padding.",
             )
-        fans = (c * a * b, self.channels * a * b)
-        return LayerShapes((self.channels, height, width), (self.channels, c, a, b), (self.channels,), fans)
+        fans, weights = (c * a * b, self.channels * a * b), (self.channels, c, a, b)
+        return LayerShapes((self.channels, height, width), weights, (self.channels,), fans, height * width)
 
     def forward(self, x: Array, weights: LayerWeights, work: Workspace) -> tuple[Array, Any]:
         s = self.stride

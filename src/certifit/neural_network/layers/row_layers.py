@@ -39,6 +39,7 @@ class LayerShapes(NamedTuple):
     weights: Shape = (0,)
     biases: Shape = (0,)
     fans: tuple[int, int] = (0, 0)  # values that enter each unit, and units that each value enters
+    places: int = 1  # of a row at which the weights are used: those of a convolution's window
 
 
 class Layer(ABC):

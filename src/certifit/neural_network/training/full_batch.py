@@ -16,7 +16,8 @@ from certifit.exceptions import NotANumberError
 from certifit.files.checkpoint import Checkpoint
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.training.slopes import NetworkRows, full_slopes
+from certifit.neural_network.training.network_rows import NetworkRows
+from certifit.neural_network.training.slopes import full_slopes
 from certifit.rows import Array
 
 

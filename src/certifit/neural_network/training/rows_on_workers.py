@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.files.rows_on_disk import arrays_on_disk
-from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
-from certifit.neural_network.training.slopes import MinibatchRows, MinibatchSlopes, NetworkRows, measure_chunk
+from certifit.neural_network.training.chunks import ChunkMeasure, TrainingTuning
+from certifit.neural_network.training.network_rows import MinibatchRows, NetworkRows
+from certifit.neural_network.training.slopes import MinibatchSlopes
 from certifit.rows import Array, Block, Rows
 from certifit.rows.threads import single_threaded_blas
 
@@ -116,7 +117,7 @@ class WorkerSlopes(MinibatchSlopes):
         from certifit.rows.sources.dask import shared_task
 
         self.rows, self.worker_tuning = rows, worker_tuning
-        self.model = shared_task((network, loss, self.tuning.most_chunks))
+        self.model = shared_task((network, loss, self.tuning))
         self.order, self.batch = np.zeros(0, np.int64), 1
         self.held: list[Any] = []  # the first chunk of some minibatches, then the second of them, …
         self.first = self.last = 0  # the minibatches of which chunks are held
@@ -203,15 +204,17 @@ def _as_network_rows(table: TargetTable, dtype: np.dtype, block: Block) -> Netwo
     return NetworkRows(block.X, table(np.asarray(block.y)).astype(dtype), block.w)
 
 
-def _measure(model: tuple[Network, OutputLoss, int], params: Array, held: NetworkRows, task: ChunkTask) -> Any:
+def _measure(
+    model: tuple[Network, OutputLoss, TrainingTuning], params: Array, held: NetworkRows, task: ChunkTask
+) -> Any:
     """The loss of one chunk, at its place among zeros, and its slopes."""
-    network, loss, most = model
-    losses, slopes = np.zeros(most), np.zeros(network.n_parameters, params.dtype)
-    work = Workspace().begin(None if task.seed is None else np.random.default_rng(task.seed))
+    network, loss, tuning = model
+    losses, slopes = np.zeros(tuning.most_chunks), np.zeros(network.n_parameters, params.dtype)
+    draw = None if task.seed is None else np.random.default_rng(task.seed)
+    rows, parts = held.take(task.rows), (network.parts(params), network.parts(slopes))
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        losses[task.place] = measure_chunk(
-            network, loss, network.parts(params), network.parts(slopes), held.take(task.rows), task.weight, work
-        )
+        measure = ChunkMeasure(network, loss, tuning)
+        losses[task.place] = measure.measure(*parts, (rows.take, len(rows)), task.weight, draw)
     return losses, slopes
 
 

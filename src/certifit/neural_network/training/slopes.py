@@ -1,129 +1,34 @@
 """The slopes of a network's loss over rows: chunks of fixed size, summed in a fixed order.
 
 A minibatch is cut into a number of chunks that depends on its size and on the network alone; threads share them, and
-their sums are added pairwise in one order. So any number of threads gives the same bits.
+their sums are added pairwise in one order. A chunk of many rows is taken in portions, one after the other, so that it
+needs little memory and Ctrl-C need not wait for it. So any number of threads gives the same bits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from certifit.core.interrupts import HeldInterrupt
 from certifit.exceptions import NotANumberError
-from certifit.files.rows_on_disk import arrays_on_disk
-from certifit.neural_network.layers.row_layers import LayerWeights
-from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
+from certifit.neural_network.training.chunks import ChunkMeasure, TrainingTuning
+from certifit.neural_network.training.network_rows import MinibatchRows, NetworkRows, dense_as
 from certifit.neural_network.training.optimisers import add_chunks
 from certifit.numerics.compiled.workers import Workers
-from certifit.rows import Array, Matrix, Rows, Sums, thread_count
+from certifit.rows import Array, Sums, thread_count
 from certifit.rows.threads import parallel_sum
 
 
-@dataclass(frozen=True)
-class TrainingTuning:
-    """How rows are shared out."""
-
-    least_rows: int = 64  # of a chunk of a minibatch
-    most_chunks: int = 8
-    least_work: float = 4e6  # multiplications of a minibatch below which one chunk is faster
-    block_entries: int = 1 << 18  # numbers in the widest layer for a chunk of a full pass
-    piece_entries: int = 1 << 22  # numbers of rows read at a time of a table on disk
-    diverged: float = 1e10  # growth of both loss and squared weights since the first minibatch that is a divergence
-
-
-@dataclass(frozen=True)
-class NetworkRows:
-    """Rows to learn from, in memory or in a temporary file, which may be larger than memory."""
-
-    X: Matrix  # (n, d), dense or CSR; a memory map where it is on disk
-    Y: Array  # (n, k) targets, as wide as the network's scores; likewise
-    w: Array  # (n,) positive weights
-
-    @property
-    def columns(self) -> int:
-        return int(self.X.shape[1])
-
-    def take(self, index: Array | slice) -> NetworkRows:
-        return NetworkRows(self.X[index], self.Y[index], self.w[index])
-
-    def part(self, index: Array) -> NetworkRows:
-        """The rows with these numbers, which ascend; of a table on disk, on disk too."""
-        if not isinstance(self.X, np.memmap):
-            return self.take(index)
-        step = max(1, TrainingTuning().piece_entries // self.columns)
-        pieces = (self.take(index[k : k + step]) for k in range(0, len(index), step))
-        return NetworkRows(*arrays_on_disk((piece.X, piece.Y, piece.w) for piece in pieces))
-
-    def pieces(self) -> Iterator[NetworkRows]:
-        """All rows in order, some at a time."""
-        step = max(1, TrainingTuning().piece_entries // self.columns)
-        return (self.take(slice(k, k + step)) for k in range(0, len(self), step))
-
-    def __len__(self) -> int:
-        return len(self.w)
-
-
-class MinibatchRows(Protocol):
-    """Rows to learn from, wherever they are."""
-
-    @property
-    def w(self) -> Array: ...
-
-    @property
-    def columns(self) -> int: ...
-
-    def take(self, index: Array) -> NetworkRows: ...
-
-    def __len__(self) -> int: ...
-
-
-def rows_at_hand(rows: Rows, table: Callable[[Array], Array], dtype: np.dtype) -> NetworkRows:
-    """Rows with a positive weight, any of which can be read at any time: in memory only if they were there before.
-
-    `table` makes targets as wide as the scores. Other rows are read once, block by block, into a temporary file.
-    """
-    if rows.in_memory:
-        data = rows.load()
-        kept = data.w > 0
-        Y = table(np.asarray(data.y)[kept]).astype(dtype)
-        return NetworkRows(data.X if kept.all() else data.X[kept], Y, data.w[kept])
-
-    def parts() -> Iterator[tuple[Array, ...]]:
-        for block in rows:
-            kept = block.w > 0
-            yield block.X[kept], table(np.asarray(block.y)[kept]).astype(dtype), block.w[kept]
-
-    return NetworkRows(*arrays_on_disk(parts()))
-
-
-def dense_as(X: Matrix, dtype: np.dtype) -> Array:
-    """Rows as a dense array of this type."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=dtype)
-
-
-def measure_chunk(
-    network: Network,
-    loss: OutputLoss,
-    parts: list[LayerWeights],
-    slopes: list[LayerWeights],
-    rows: NetworkRows,
-    weight: float,
-    work: Workspace,
-) -> float:
-    """The summed loss of a chunk's rows; its slopes, over the weight of the whole minibatch, go to `slopes`."""
-    dtype, work.w = parts[0].W.dtype, rows.w
-    scores, memories = network.forward(parts, dense_as(rows.X, dtype), work)
-    values, delta = loss.values_and_slopes(scores, rows.Y, (rows.w / weight).astype(dtype))
-    network.backward(delta, memories, parts, slopes)
-    return float(rows.w @ values)
+def _rows_of(rows: MinibatchRows, index: Array, some: slice) -> NetworkRows:
+    return rows.take(index[some])
 
 
 class LossAndWeights(NamedTuple):
@@ -147,8 +52,8 @@ class MinibatchSlopes:
         self.slope_parts = [[network.parts(one) for one in some] for some in self.slopes]
         self.losses = np.zeros(tuning.most_chunks)
         self.workers = Workers(1)
-        self.spaces = [Workspace(reuse=True) for _ in range(tuning.most_chunks)]  # of each thread
         self.interrupt = HeldInterrupt()
+        self.measures = [ChunkMeasure(network, loss, tuning, self.interrupt) for _ in range(tuning.most_chunks)]
 
     def __enter__(self) -> MinibatchSlopes:
         self.interrupt.__enter__()
@@ -196,13 +101,11 @@ class MinibatchSlopes:
         def work(thread: int) -> None:
             before(thread)
             for chunk in range(thread, chunks, threads):
-                if self.interrupt.noted:
-                    return
                 draw = np.random.default_rng((*seed, chunk)) if self.network.draws else None
-                here = rows.take(index[edges[chunk] : edges[chunk + 1]])
+                here = index[edges[chunk] : edges[chunk + 1]]
                 parts, slopes = self.parts[thread % len(self.parts)], self.slope_parts[0][chunk]
-                space = self.spaces[thread].begin(draw)
-                self.losses[chunk] = measure_chunk(self.network, self.loss, parts, slopes, here, weight, space)
+                its_rows = (partial(_rows_of, rows, here), len(here))
+                self.losses[chunk] = self.measures[thread].measure(parts, slopes, its_rows, weight, draw)
 
         self.workers.run(work)
         self.interrupt.answer()

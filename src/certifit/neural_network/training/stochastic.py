@@ -14,10 +14,11 @@ from certifit.core.watch import Watch
 from certifit.files.checkpoint import Checkpoint
 from certifit.neural_network.network import Network
 from certifit.neural_network.output_losses import OutputLoss
+from certifit.neural_network.training.network_rows import MinibatchRows
 from certifit.neural_network.training.optimiser_team import OptimiserTeam
 from certifit.neural_network.training.optimisers import Optimiser, OptimiserState, scheduled
 from certifit.neural_network.training.rows_on_workers import slopes_of
-from certifit.neural_network.training.slopes import LossAndWeights, MinibatchRows, MinibatchSlopes
+from certifit.neural_network.training.slopes import LossAndWeights, MinibatchSlopes
 from certifit.neural_network.training.training_run import TrainingProgress, TrainingRun
 from certifit.rows import Array
 
@@ -118,10 +119,12 @@ def _run_epochs(
     with slopes_of(rows, network, loss, params) as slopes:
         while not run.ended and len(run.losses) < (1 if rules.incremental else rules.max_iter):
             watch.begin()
-            run.losses.append(_epoch(slopes, rows, run, rules))
-            score = None if validation_score is None else validation_score(params)
-            if score is not None:
+            mean, score = _epoch(slopes, rows, run, rules), None
+            if validation_score is not None:
+                with slopes.interrupt.at_once():
+                    score = validation_score(params)
                 run.scores.append(score)
+            run.losses.append(mean)
             progress.note(run.losses[-1], score, params)
             optimiser.end_epoch(len(rows))
             last = run.losses[-2] - run.losses[-1] if len(run.losses) > 1 else math.inf
