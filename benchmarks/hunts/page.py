@@ -58,5 +58,7 @@ def code_at_hand() -> str:
     """The commit whose code a run starts with, and whether there are changes to it."""
     root, asked = PAGE.parents[2], {"capture_output": True, "text": True, "check": False}
     found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=root, **asked)
-    changed = subprocess.run(["git", "status", "--porcelain", "src", "benchmarks"], cwd=root, **asked)
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "src", "benchmarks", ":!benchmarks/results"], cwd=root, **asked
+    )
     return f"commit {found.stdout.strip() or 'unknown'}{' with changes' if changed.stdout.strip() else ''}"

@@ -8,6 +8,8 @@ import time
 
 import dask.array as da
 import dask.dataframe as dd
+import duckdb
+import fsspec
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -189,7 +191,16 @@ def vanish(path):
     path.unlink()
 
 
-@pytest.mark.parametrize("change", [rewrite, touch, replace, vanish])
+def overwrite(path):
+    """Other bytes in the same file, and its time set back, as copies do that keep times."""
+    status = path.stat()
+    with open(path, "r+b") as file:
+        file.seek(status.st_size // 2)
+        file.write(b"7777")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", [rewrite, touch, replace, overwrite, vanish])
 @pytest.mark.parametrize("form", ["file", "directory", "dataset", "csv"])
 def test_a_file_that_changes_between_passes(form, change, tmp_path):
     path = big(tmp_path / "t.parquet")
@@ -218,6 +229,55 @@ def test_a_file_that_changes_during_a_pass(change, tmp_path, blocks_of):
 
     with pytest.raises(SourceChangedError, match=r"t\.parquet"):
         rows.sum(disturb)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_remote_file_that_changes_between_passes(ends):
+    def write(value):
+        pd.DataFrame({"a": np.full(4000, value), "b": np.arange(4000.0)}).to_parquet("memory://rows/changing.parquet")
+
+    write(1.0)
+    rows = as_rows("memory://rows/changing.parquet")
+    assert rows.sum(lambda block: block.X[:, 0].sum()) == 4000
+    if ends:
+        fsspec.filesystem("memory").rm("/rows/changing.parquet")
+    else:
+        write(2.0)
+    with pytest.raises(SourceChangedError, match=r"changing\.parquet', which changed"):
+        rows.sum(lambda block: block.X[:, 0].sum())
+
+
+def batches_then(error):
+    """A stream that ends with an error after its first batch."""
+    batch = pa.record_batch({"a": [1.0, 2.0], "b": [1.0, 0.0]})
+
+    def give():
+        yield batch
+        raise error
+
+    return pa.RecordBatchReader.from_batches(batch.schema, give())
+
+
+def test_a_query_that_fails_says_what_its_own_program_said(tmp_path):
+    refused(
+        batches_then(RuntimeError("the server went away")), got="the server went away", wanted="gives them all, once"
+    )
+    refused(pl.scan_parquet(tmp_path / "none.parquet"), got="polars query that does not give", wanted="query")
+    text = pl.LazyFrame({"a": ["1", "2", "x"]}).select(pl.col("a").cast(pl.Float64))
+    refused(text, got="conversion from `str` to `f64` failed", wanted="query")
+    connection = duckdb.connect()
+    connection.execute("create table numbers as select 1.0 as a, 'x' as b")
+    late = connection.sql("select a, cast(b as double) as b from numbers")
+    refused(late, got="Could not convert string 'x' to DOUBLE", wanted="query")
+    connection.close()
+    refused(late, got="DuckDBPyRelation that does not give its rows", wanted="query")
+
+
+def test_a_link_that_leads_nowhere(tmp_path):
+    (tmp_path / "gone.parquet").symlink_to(tmp_path / "nowhere.parquet")
+    (tmp_path / "round.csv").symlink_to(tmp_path / "round.csv")
+    for name in ("gone.parquet", "round.csv"):
+        refused(tmp_path / name, got=f"{name}', a link that leads nowhere", wanted="an existing file")
 
 
 # ------------------------------------------------------------------------------------------------ columns

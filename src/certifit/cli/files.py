@@ -20,7 +20,7 @@ import pyarrow.json
 
 from certifit.exceptions import DataError
 from certifit.rows.named_columns import nearest_names
-from certifit.rows.sources.open_source import join_files, open_path
+from certifit.rows.sources.open_source import join_files, open_path, refuse_overwriting
 from certifit.rows.sources.regular_file import check_regular
 from certifit.rows.sources.text_encoding import EncodedPath, check_encoding
 from certifit.table.streaming.memory import is_large
@@ -234,6 +234,4 @@ def check_writable(place: Path, *sources: str | Path) -> None:
         raise DataError(got=f"{str(place)!r} to write, which is a folder", wanted="the name of a file")
     if not os.access(place if place.exists() else place.absolute().parent, os.W_OK):
         raise DataError(got=f"{str(place)!r} to write, without permission", wanted="a place that can be written to")
-    for source in sources:
-        if place.exists() and Path(source).exists() and place.samefile(source):
-            raise DataError(got=f"{str(place)!r} as input and output", wanted="another file to write to")
+    refuse_overwriting(place, *(str(source).partition("::")[0] for source in sources))

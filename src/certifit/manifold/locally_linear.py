@@ -333,6 +333,14 @@ class LocallyLinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             neighbours[mixed] = here[nearest_rows(new[mixed], fitted[here], k, algorithm, tuning)]
         return neighbours
 
+    def _check_places(self) -> None:
+        """Refuse neighbours, from a file, that are no fitted rows."""
+        n, neighbours = len(self.X_fit_), np.asarray(self.neighbors_)
+        if neighbours.dtype.kind not in "iu" or neighbours.ndim != 2 or len(neighbours) != n:
+            raise ValueError("neighbours that are no numbers of rows")
+        if len(self.embedding_) != n or ((neighbours < 0) | (neighbours >= n)).any():
+            raise ValueError("neighbours that are not there")
+
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:
         """The sum of squared errors with which the fitted rows' coordinates are rebuilt."""
         rows = _dense_rows(self._rows(X))

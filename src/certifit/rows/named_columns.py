@@ -221,5 +221,5 @@ def is_number(kind: Any) -> bool:
 
 def list_names(names: Sequence[Any], most: int = 20) -> str:
     """Return names for a message: all of them, or the first `most`."""
-    words = [repr(name) for name in names[:most]]
+    words = [repr(name) for name in names[:most]] or ["(it has none)"]
     return ", ".join(words) + (f", ... ({len(names)} in all)" if len(names) > most else "")

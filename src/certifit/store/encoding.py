@@ -111,7 +111,7 @@ class ModelReader:
             if content == "Certificate" and "scale" not in found:
                 # Older versions did not store it, and allowed for rounding whatever the objective was.
                 found["scale"] = max(abs(found["objective"]), found["limit"])
-            return stored_classes().records[content](**found)
+            return _checked_record(stored_classes().records[content](**found))
         if kind == "family":
             return stored_classes().families[content]
         if kind == "function":
@@ -128,6 +128,7 @@ class ModelReader:
                 k: v for k, v in value["fitted"].items() if not isinstance(getattr(type(model), k, None), property)
             }
             vars(model).update({k: self.decode(v) for k, v in stored.items()})
+            _check_columns(model)
             return model
         raise ValueError(f"unknown kind of value {kind!r}")
 
@@ -141,3 +142,20 @@ class ModelReader:
         if not dtype.hasobject and math.prod(shape) * dtype.itemsize != len(content) - file.tell():
             raise ValueError(f"array {i}, which is not as long as it says")
         return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+
+
+def _checked_record(record: Any) -> Any:
+    """A record whose numbers of nodes, columns and sets point to what is there, if it has any."""
+    if hasattr(record, "check_places"):
+        record.check_places()
+    return record
+
+
+def _check_columns(model: BaseEstimator) -> None:
+    """Refuse a model that asks for columns which its rows do not have, or that points outside its own arrays."""
+    columns = getattr(model, "n_features_in_", 0)
+    for part in vars(model).values():
+        if hasattr(part, "check_places") and part.check_places() > columns:
+            raise ValueError("a model that asks for more columns than its rows have")
+    if hasattr(model, "_check_places"):
+        model._check_places()

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit.exceptions import DataError
 from certifit.files.atomic_file import open_atomically
 from certifit.rows import Array
-from certifit.rows.sources.open_source import PARQUET
+from certifit.rows.sources.open_source import PARQUET, is_paths, refuse_overwriting
 from certifit.store.spreadsheet_csv import SpreadsheetCsvWriter
 from certifit.table.columns import pick
 from certifit.table.reading import table_blocks
@@ -70,6 +70,8 @@ def write_predictions(
     writer = pa.parquet.ParquetWriter if path.suffix.lower() in PARQUET else SpreadsheetCsvWriter
     if writer is SpreadsheetCsvWriter and path.suffix.lower() != ".csv":
         raise DataError(got=f"{str(path)!r} to write", wanted=f"a name that ends in {', '.join(PARQUET)} or .csv")
+    if isinstance(X, (str, os.PathLike)) or is_paths(X):
+        refuse_overwriting(path, *(X if is_paths(X) else [X]))
     with open_atomically(path) as file:
         return _write_blocks(blocks, lambda schema: writer(file, schema))
 

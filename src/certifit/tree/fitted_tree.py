@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from certifit.rows import Array, Block
+from certifit.tree.routing.node_places import check_nodes, check_sets, whole_numbers
 from certifit.tree.routing.packed_trees import PackedTrees, TreeNodes, leaves_of_rows, packed_trees
 
 
@@ -45,6 +46,23 @@ class Tree:
     category_set: Array = field(default_factory=_no_numbers)
     category_left: Array = field(default_factory=_no_numbers)
 
+    def check_places(self) -> int:
+        """Refuse numbers of nodes, columns or sets that point nowhere; return how many columns rows must have."""
+        nodes, first = self._nodes(), whole_numbers(self.category_first)
+        columns = check_nodes(nodes, np.array([0, self.node_count]), True)
+        categories = np.diff(first)
+        if len(first) and (len(categories) != self.n_features or (categories < 0).any() or first[0] != 0):
+            raise ValueError("a tree whose categories are not those of its columns")
+        if len(first) and first[-1] != len(self.category_values):
+            raise ValueError("a tree with more or fewer categories than it says")
+        check_sets(self.category_set, self.category_left, nodes, categories)
+        kinds, shape = whole_numbers(self.n_classes), np.shape(self.value)
+        if len(shape) != 3 or shape[:2] != (self.node_count, len(kinds)):
+            raise ValueError("a tree whose nodes and values do not fit together")
+        if not len(kinds) or kinds.min() < 1 or kinds.max() > shape[2]:
+            raise ValueError("a tree with values of other classes")
+        return max(columns, int(self.n_features))
+
     @property
     def node_count(self) -> int:
         return len(self.feature)
@@ -77,10 +95,13 @@ class Tree:
     @cached_property
     def packed(self) -> PackedTrees:
         """The nodes as rows walk through them."""
-        nodes = TreeNodes(
+        first = np.array([0, self.node_count])
+        return packed_trees(self._nodes(), first, True, self.category_set, self.category_left)
+
+    def _nodes(self) -> TreeNodes:
+        return TreeNodes(
             self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
         )
-        return packed_trees(nodes, np.array([0, self.node_count]), True, self.category_set, self.category_left)
 
     @cached_property
     def likeliest(self) -> Array:

@@ -1,5 +1,8 @@
 """Fitted models on tables that are not in memory: targets by name, lazy Dask answers, streams, addresses, files."""
 
+import os
+from pathlib import Path
+
 import dask.array as da
 import dask.dataframe as dd
 import fsspec
@@ -258,6 +261,20 @@ def test_a_table_larger_than_a_block_is_never_whole(tmp_path):
         write_predictions(model, tmp_path / "bad.pq", out)
     assert out.read_bytes() == before
     assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_table_is_not_overwritten_by_what_is_said_of_it(tmp_path, path):
+    """By whatever name the same file is called, and whether it is read alone or with others."""
+    model = LogisticRegression().fit(X, SPECIES)
+    os.link(path, tmp_path / "same.parquet")
+    (tmp_path / "link.parquet").symlink_to(path)
+    before = Path(path).read_bytes()
+    sources = [path, Path(path), [path], str(tmp_path / "*.parquet"), tmp_path]
+    for source in sources:
+        for out in (path, tmp_path / "same.parquet", tmp_path / "link.parquet"):
+            with pytest.raises(DataError, match="as input and output"):
+                write_predictions(model, source, out)
+    assert Path(path).read_bytes() == before
 
 
 def test_files_of_unknown_kind_and_methods_that_are_not_there_are_refused(tmp_path, path):

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from certifit import DataError, TableClassifier
 from certifit.rows import ArrayRows, as_rows, encode_labels
+from certifit.table.reading import as_table, table_blocks
 from tests.rows.sources.one_table import (
     BLOCK,
     CENTRE,
@@ -75,6 +77,54 @@ def test_files_of_a_directory_may_differ_in_the_kind_of_number(tmp_path):
     assert rows.X.dtype == np.float64
     np.testing.assert_array_equal(rows.X, [[1], [2], [0.5]])
     assert rows.y.tolist() == ["p", "q", "q"]
+
+
+UNLIKE = {
+    "whole numbers, fractions": ([1, 2, 3], [0.5, 1.5, 2.5]),
+    "nothing, numbers": (pa.nulls(3), [0.5, 1.5, 2.5]),
+    "numbers, nothing": ([0.5, 1.5, 2.5], pa.nulls(3)),
+    "text, nothing": (["a", "b", "a"], pa.nulls(3)),
+    "categories, text": (pa.array(["a", "b", "a"]).dictionary_encode(), ["b", "c", "a"]),
+    "other categories": (
+        pa.array(["a", "b", "a"]).dictionary_encode(),
+        pa.array(["c", "b"] * 2).dictionary_encode()[:3],
+    ),
+    "categories of other types": (
+        pa.array(["a", "b", "a"]).dictionary_encode(),
+        pa.array(["c", "b", "c"], pa.large_string()).dictionary_encode(),
+    ),
+    "coded numbers, numbers": (pa.array([1.5, 2.5, 1.5]).dictionary_encode(), [0.5, 1.5, 2.5]),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_files_of_one_table_may_differ_in_type(name, tmp_path):
+    """Whole, block by block and by workers, the table of two files is the one table of both."""
+    values = [part if isinstance(part, pa.Array) else pa.array(part) for part in UNLIKE[name]]
+    for k, part in enumerate(values):
+        pq.write_table(pa.table({"a": part, "x": [0.0, 1.0, 5.0], "y": ["p", "q", "q"]}), tmp_path / f"{k}.parquet")
+    (schema,) = {block.schema for block in table_blocks(tmp_path, rows=2)}
+    whole = as_table(tmp_path)
+    assert whole.schema == schema
+    plain = [part.dictionary_decode() if isinstance(part, pa.DictionaryArray) else part for part in values]
+    expected = [value for part in plain for value in part.cast(_value_type(schema.field("a").type)).to_pylist()]
+    assert whole["a"].to_pylist() == expected
+    joined = as_table([tmp_path / "0.parquet", tmp_path / "1.parquet"])
+    assert joined.equals(whole)
+    model = TableClassifier().fit(tmp_path, "y")
+    assert model.predict(tmp_path).tolist() == model.predict(whole).tolist()
+
+
+def _value_type(kind):
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def test_a_file_without_columns_has_no_target(tmp_path):
+    pq.write_table(pa.table({}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"wanted one of its columns \(it has none\)"):
+        as_rows(tmp_path / "t.parquet", "y")
+    with pytest.raises(DataError, match="no rows"):
+        TableClassifier().fit(tmp_path / "t.parquet", "y")
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from certifit.rows import Array, Block
 from certifit.rows.threads import parallel_map, thread_count
 from certifit.tree.decision_tree import DecisionTreeClassifier
 from certifit.tree.fitted_tree import Tree
+from certifit.tree.routing.node_places import whole_numbers
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,18 @@ class Stumps:
 
     def __len__(self) -> int:
         return len(self.column)
+
+    def check_places(self) -> int:
+        """Refuse numbers of columns or classes that point nowhere; return how many columns rows must have."""
+        column, answers, m = whole_numbers(self.column), whole_numbers(np.ravel(self.answers)), len(self)
+        if any(np.shape(part) != (m,) for part in (self.threshold, self.missing_left)):
+            raise ValueError("stumps with arrays of different lengths")
+        shape = np.shape(self.leaf_weight)
+        if np.shape(self.answers) != (m, 2) or np.shape(self.leaf_rows) != (m, 2) or shape != (m, 2, *shape[2:3]):
+            raise ValueError("stumps that do not have two leaves")
+        if (column < -1).any() or (answers < 0).any() or (answers >= shape[2]).any():
+            raise ValueError("stumps that ask for no column or tell no class")
+        return int(column.max(initial=-1)) + 1
 
     def part(self, rows: slice) -> Stumps:
         return Stumps(*(getattr(self, f.name)[rows] for f in fields(self)))

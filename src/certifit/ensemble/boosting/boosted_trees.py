@@ -13,6 +13,7 @@ from certifit.rows import Array, Block
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.routing.leaf_masks import LeafMasks, MaskTuning, leaf_masks
 from certifit.tree.routing.mask_loops import add_masked_scores
+from certifit.tree.routing.node_places import check_nodes, check_sets
 from certifit.tree.routing.packed_trees import (
     PackedTrees,
     TreeNodes,
@@ -55,6 +56,14 @@ class BoostedTrees:
     weight: Array = field(default_factory=_nothing)
     mean: Array = field(default_factory=_nothing)
     impurity: Array = field(default_factory=_nothing)
+
+    def check_places(self) -> int:
+        """Refuse numbers of nodes, columns or sets that point nowhere; return how many columns rows must have."""
+        columns = check_nodes(self._nodes(), self.first, False) if self.n_trees else 0
+        check_sets(self.kinds, self.sides, self._nodes(), np.array([*map(len, self.categories)], np.int64))
+        if np.shape(self.value) != np.shape(self.left) or np.ndim(self.baseline) != 1 or not len(self.baseline):
+            raise ValueError("boosted trees whose nodes, values and scores do not fit together")
+        return max(columns, len(self.categories))
 
     @property
     def n_trees(self) -> int:

@@ -14,6 +14,7 @@ from certifit.tree.binned.bins import ColumnBins
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.routing.code_loops import add_coded_answers
 from certifit.tree.routing.coded_trees import CodedTrees, CodingTuning, coded_trees
+from certifit.tree.routing.node_places import check_nodes, whole_numbers
 from certifit.tree.routing.packed_trees import (
     PLAIN_ANSWERS,
     PackedTrees,
@@ -57,6 +58,16 @@ class ForestTrees:
     value: Array  # (m, k) shares of classes; (m, 1) means of amounts; of several targets (m, t k), one after another
     n_classes: Array = field(default_factory=_one_target)  # (t,) of each target, 1 for amounts; empty where t = 1
 
+    def check_places(self) -> int:
+        """Refuse numbers of nodes or columns that point nowhere; return how many columns rows must have."""
+        columns = check_nodes(self._nodes(), self.first, True)
+        shape = np.shape(self.value)
+        if len(shape) != 2 or shape[0] != len(self.feature) or len(self.first) != len(self.seed) + 1:
+            raise ValueError("a forest whose trees, nodes and values do not fit together")
+        if len(self.n_classes) and shape[1] != self.targets * whole_numbers(self.n_classes).max():
+            raise ValueError("a forest with values of other targets")
+        return columns
+
     @property
     def targets(self) -> int:
         return max(len(self.n_classes), 1)
@@ -67,10 +78,12 @@ class ForestTrees:
     @cached_property
     def packed(self) -> PackedTrees:
         """The nodes as rows walk through them."""
-        nodes = TreeNodes(
+        return packed_trees(self._nodes(), np.asarray(self.first), True, np.zeros(0), np.zeros(0))
+
+    def _nodes(self) -> TreeNodes:
+        return TreeNodes(
             self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
         )
-        return packed_trees(nodes, np.asarray(self.first), True, np.zeros(0), np.zeros(0))
 
     @cached_property
     def coded(self) -> tuple[CodedTrees, ColumnBins] | None:

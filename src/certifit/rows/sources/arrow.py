@@ -10,7 +10,15 @@ import pyarrow.dataset
 import pyarrow.fs
 
 from certifit.exceptions import DataError
-from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, explain_read_errors
+from certifit.rows.sources.table import (
+    Batches,
+    FileStamp,
+    ReadTuning,
+    Table,
+    Types,
+    explain_read_errors,
+    refuse_changed,
+)
 
 
 class ArrowTable(Table):
@@ -26,14 +34,22 @@ class ArrowTable(Table):
 
 
 class ArrowDataset(Table):
-    """An Arrow dataset; local files must not change while it is in use."""
+    """An Arrow dataset, whose files must not change while it is in use."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset, self.schema = dataset, dataset.schema
-        if isinstance(getattr(dataset, "filesystem", None), pa.fs.LocalFileSystem):
+        files = getattr(dataset, "filesystem", None)
+        if isinstance(files, pa.fs.LocalFileSystem):
             self.stamps = [FileStamp.of(Path(file)) for file in dataset.files]
+        self.elsewhere = None if self.stamps or files is None else RemoteFiles(files, list(dataset.files))
         with explain_read_errors(self.stamps, self._explain):
             self.n_rows = dataset.count_rows()
+
+    def check_unchanged(self) -> None:
+        """Refuse what changed or vanished since it was first read."""
+        super().check_unchanged()
+        if self.elsewhere is not None:
+            self.elsewhere.check_unchanged()
 
     def _read(self, types: Types, rows: int) -> Batches:
         tuning, options = ReadTuning(), {}
@@ -54,8 +70,38 @@ class ArrowDataset(Table):
             )
 
     def _explain(self, reason: str) -> DataError:
+        self.check_unchanged()
         return DataError(
             got=f"an Arrow dataset that cannot be read ({reason})",
             wanted="complete files of one schema",
             fix="Pass the path of a file or directory instead to learn which file is damaged.",
         )
+
+
+class RemoteFiles:
+    """Files of another file system, and what it said of them when they were first read: size, and time or version."""
+
+    def __init__(self, files: Any, paths: list[str]) -> None:
+        self.files, self.paths = files, paths
+        self.states = self._states()
+
+    def check_unchanged(self) -> None:
+        """Refuse files that changed or vanished since they were first read."""
+        for path, state, before in zip(self.paths, self._states(), self.states, strict=True):
+            if state != before:
+                refuse_changed(path)
+
+    def _states(self) -> list[Any]:
+        theirs = getattr(getattr(self.files, "handler", None), "fs", None)
+        if theirs is None:
+            return [(info.type, info.size, info.mtime_ns) for info in self.files.get_file_info(self.paths)]
+        theirs.invalidate_cache()  # fsspec remembers what it has listed
+        return [_fsspec_state(theirs, path) for path in self.paths]
+
+
+def _fsspec_state(files: Any, path: str) -> Any:
+    """What tells one version of a file from another, by fsspec; None where the file is not there."""
+    try:
+        return files.ukey(path)
+    except FileNotFoundError:
+        return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,13 @@ from certifit.rows.sources.table import Source, Table, Types
 
 
 class OnePassStream(Source):
-    """A stream of record batches that can be read once."""
+    """A stream of record batches that can be read once, such as the answer of a database."""
 
-    def __init__(self, reader: Any) -> None:
-        self.reader, self.schema = reader, reader.schema
+    def __init__(self, stream: Any) -> None:
+        self.kind = type(stream).__name__
+        with self._explain_errors():
+            self.reader = pa.RecordBatchReader.from_stream(stream)
+            self.schema = self.reader.schema
 
     def select(self, types: Types) -> Table:
         folder = tempfile.mkdtemp(prefix="certifit-")
@@ -43,8 +48,26 @@ class OnePassStream(Source):
     def _write(self, path: Path, columns: list[str]) -> None:
         schema = pa.schema([self.schema.field(name) for name in columns])
         with pa.parquet.ParquetWriter(path, schema, compression="lz4", use_dictionary=False) as file:
-            for batch in self.reader:
+            for batch in self._batches():
                 file.write_batch(batch.select(columns))
+
+    def _batches(self) -> Iterator[Any]:
+        with self._explain_errors():
+            yield from self.reader
+
+    @contextmanager
+    def _explain_errors(self) -> Iterator[None]:
+        """Say in words what goes wrong while somebody else's program makes the rows."""
+        try:
+            yield
+        except (DataError, MemoryError):
+            raise
+        except Exception as error:  # of a database, a query engine, a generator
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            raise DataError(
+                got=f"a {self.kind} that does not give its rows ({reason})",
+                wanted="a query or stream that gives them all, once",
+            ) from error
 
 
 class PolarsQuery(OnePassStream):
@@ -53,8 +76,10 @@ class PolarsQuery(OnePassStream):
     def __init__(self, query: Any) -> None:
         import polars as pl
 
-        self.query = query
-        self.schema = pl.DataFrame(schema=query.collect_schema()).to_arrow().schema
+        self.query, self.kind = query, "polars query"
+        with self._explain_errors():
+            self.schema = pl.DataFrame(schema=query.collect_schema()).to_arrow().schema
 
     def _write(self, path: Path, columns: list[str]) -> None:
-        self.query.select(columns).sink_parquet(path, compression="lz4", row_group_size=2**16)
+        with self._explain_errors():
+            self.query.select(columns).sink_parquet(path, compression="lz4", row_group_size=2**16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def open_source(X: Any) -> Source | None:
     if library == "polars" and hasattr(X, "columns"):
         return ArrowTable(X.to_arrow())
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
-        return OnePassStream(pa.RecordBatchReader.from_stream(X))
+        return OnePassStream(X)
     return None
 
 
@@ -83,6 +83,22 @@ def join_files(paths: Sequence[str | os.PathLike[str]]) -> Table:
     return tables[0] if len(tables) == 1 else JoinedTables(tables, [str(path) for path in plain])
 
 
+def refuse_overwriting(place: str | os.PathLike[str], *sources: str | os.PathLike[str]) -> None:
+    """Refuse to write to a file that is read from too: by its name, a link, a pattern, or the directory it is in."""
+    if not os.path.exists(place):
+        return
+    for source in sources:
+        if any(os.path.samefile(place, file) for file in _named_files(Path(source)) if file.is_file()):
+            raise DataError(got=f"{os.fspath(place)!r} as input and output", wanted="another file to write to")
+
+
+def _named_files(path: Path) -> Iterator[Path]:
+    """Every file that a path or pattern may stand for."""
+    if not path.exists() and glob.has_magic(str(path)):
+        return map(Path, glob.iglob(str(path), recursive=True))
+    return path.rglob("*") if path.is_dir() else iter([path])
+
+
 def open_path(named: str | os.PathLike[str]) -> Table:
     """Open a Parquet file, a directory of them, a CSV file, or all that a pattern like data/*.parquet names."""
     path, encoding = Path(named), named.encoding if isinstance(named, EncodedPath) else None
@@ -101,6 +117,10 @@ def open_path(named: str | os.PathLike[str]) -> Table:
             got=f"directory {str(path)!r} without Parquet files",
             wanted=f"files that end in {' or '.join(PARQUET)}",
             fix="For other formats pass a pyarrow.dataset.Dataset.",
+        )
+    if path.is_symlink() and not path.exists():
+        raise DataError(
+            got=f"path {str(path)!r}, a link that leads nowhere", wanted="a link to an existing file or directory"
         )
     if not path.exists():
         siblings = os.listdir(path.parent) if path.parent.is_dir() else []

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -35,7 +35,7 @@ class ReadTuning:
 
     def rows_at_a_time(self, columns: int, rows: int) -> int:
         """Return how many rows to decode at a time where a block has `rows` rows."""
-        return max(rows, min(self.batch_rows, self.batch_entries // columns))
+        return max(rows, min(self.batch_rows, self.batch_entries // max(1, columns)))
 
 
 class Source(ABC):
@@ -59,10 +59,25 @@ class Table(Source):
         return self
 
     def read(self, types: Types, rows: int) -> Batches:
-        """Give the columns as record batches, of about `rows` rows where the source allows it."""
+        """Give the columns as record batches, of about `rows` rows where the source allows it.
+
+        Every batch has the types that are wanted or those of the table's schema, whatever a single file has.
+        """
+        self.check_unchanged()
+        for batch in self._read(types, rows):
+            yield self._with_common_types(batch, types)
+        self.check_unchanged()
+
+    def check_unchanged(self) -> None:
+        """Refuse what changed or vanished since it was first read."""
         check_unchanged(self.stamps)
-        yield from self._read(types, rows)
-        check_unchanged(self.stamps)
+
+    def _with_common_types(self, batch: Any, types: Types) -> Any:
+        wanted = [
+            field if field.type == types[field.name] else self.schema.field(field.name) for field in batch.schema
+        ]
+        same = all(field.type == other.type for field, other in zip(wanted, batch.schema, strict=True))
+        return batch if same else batch.cast(pa.schema(wanted), safe=False)
 
     def whole(self) -> Any:
         """Return all columns and rows as an Arrow table in memory."""
@@ -114,7 +129,7 @@ def common_schema(first: Any, other: Any, name: str) -> Any:
             wanted="the same columns in every file",
         )
     try:
-        return pa.unify_schemas([first, other], promote_options="permissive")
+        return pa.unify_schemas(_values_where_unlike(first, other), promote_options="permissive")
     except pa.ArrowException as error:
         raise DataError(
             got=f"{name!r} with other types than the files before it ({error})",
@@ -122,17 +137,34 @@ def common_schema(first: Any, other: Any, name: str) -> Any:
         ) from error
 
 
+def _values_where_unlike(first: Any, other: Any) -> list[Any]:
+    """Both schemas, with values for dictionaries of another kind: categories in one file, text in the next."""
+    schemas = [first, other]
+    for name in first.names:
+        kinds = [schema.field(name).type for schema in schemas]
+        values = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+        if len({pa.types.is_dictionary(kind) for kind in kinds}) > 1 or values[0] != values[1]:
+            schemas = [
+                schema.set(schema.get_field_index(name), schema.field(name).with_type(value))
+                for schema, value in zip(schemas, values, strict=True)
+            ]
+    return schemas
+
+
 @dataclass(frozen=True)
 class FileStamp:
-    """The size, time of change and inode of a file when it was first read."""
+    """The size, times of change and inode of a file when it was first read.
+
+    Of the two times a program can set back the one of the content, as copies that keep times do; the other it cannot.
+    """
 
     path: Path
-    state: tuple[int, int, int]
+    state: tuple[int, int, int, int]
 
     @classmethod
     def of(cls, path: Path) -> FileStamp:
         status = check_regular(path)
-        return cls(path, (status.st_size, status.st_mtime_ns, status.st_ino))
+        return cls(path, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
 
 
 def check_unchanged(stamps: Sequence[FileStamp]) -> None:
@@ -143,11 +175,16 @@ def check_unchanged(stamps: Sequence[FileStamp]) -> None:
         except (OSError, DataError):
             same = False
         if not same:
-            raise SourceChangedError(
-                f"Got {str(stamp.path)!r}, which changed or vanished since it was first read; wanted the same file "
-                "on every pass, because sums over two versions must not be mixed. Fit again when nothing writes to "
-                "it, or fit to a copy."
-            )
+            refuse_changed(str(stamp.path))
+
+
+def refuse_changed(path: str) -> NoReturn:
+    """Refuse a file of which two passes would read two versions."""
+    raise SourceChangedError(
+        f"Got {path!r}, which changed or vanished since it was first read; wanted the same file "
+        "on every pass, because sums over two versions must not be mixed. Fit again when nothing writes to "
+        "it, or fit to a copy."
+    )
 
 
 @contextmanager
