@@ -114,12 +114,22 @@ def common_schema(first: Any, other: Any, name: str) -> Any:
             wanted="the same columns in every file",
         )
     try:
-        return pa.unify_schemas([first, other], promote_options="permissive")
+        return pa.unify_schemas(
+            [_codes_as_text(first, other), _codes_as_text(other, first)], promote_options="permissive"
+        )
     except pa.ArrowException as error:
         raise DataError(
             got=f"{name!r} with other types than the files before it ({error})",
             wanted="columns of the same type in every file",
         ) from error
+
+
+def _codes_as_text(schema: Any, other: Any) -> Any:
+    """Whole numbers are text where they are text in another file: codes of which only that has some like 01234."""
+    for number, field in enumerate(schema):
+        if pa.types.is_integer(field.type) and pa.types.is_string(other.field(field.name).type):
+            schema = schema.set(number, field.with_type(pa.string()))
+    return schema
 
 
 @dataclass(frozen=True)
