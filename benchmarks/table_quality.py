@@ -182,9 +182,9 @@ def cut_table(table: PublicTable, seed: int) -> Cut:
     return Cut(table, seed, classes, *train_test_split(frame, test_size=0.3, random_state=seed, stratify=strata))
 
 
-def cut_seeds(table: PublicTable, few_rows: int = 2_000) -> range:
+def cut_seeds(table: PublicTable, few_rows: int = 2_000, few_cuts: int = 3) -> range:
     """The seeds of a table's cuts."""
-    return range(3 if len(table.load()) < few_rows else 1)
+    return range(few_cuts if len(table.load()) < few_rows else 1)
 
 
 @contextmanager
@@ -256,7 +256,7 @@ def measure(table: PublicTable, seed: int, asked: argparse.Namespace, record: Re
 def show(table: PublicTable, asked: argparse.Namespace, record: Record) -> float | None:
     """Print a line for each cut, and return how far we are behind the better peer, on average over the cuts."""
     behind = []
-    for seed in cut_seeds(table):
+    for seed in cut_seeds(table, few_cuts=asked.cuts):
         known = record.of(table.name, seed)
         ours, peers = known["certifit"].get(asked.budget), known["peers"].get(f"{asked.trials} trials")
         if ours is None or peers is None:
@@ -275,6 +275,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", help="names of tables; all by default")
     parser.add_argument("--budget", default="60s")
     parser.add_argument("--trials", type=int, default=30)
+    parser.add_argument("--cuts", type=int, default=3, help="of a table with few rows")
     parser.add_argument("--peers", action="store_true", help="measure peers alone")
     parser.add_argument("--again", action="store_true", help="measure certifit anew")
     parser.add_argument("--processor-time", action="store_true", help="count the budget in seconds of the processor")
@@ -285,7 +286,7 @@ def main() -> None:
         if asked.tables and table.name not in asked.tables:
             continue
         try:
-            seeds = cut_seeds(table)
+            seeds = cut_seeds(table, few_cuts=asked.cuts)
         except ImportError as error:
             print(f"{table.name}: left out ({error})")
             continue

@@ -50,7 +50,7 @@ def test_blocks_and_merged_summaries_teach_what_the_whole_table_teaches(cuts):
     assert blocks.decide() == merged.decide() == whole
     kinds = {column.name: (column.kind, column.reading) for column in whole}
     assert kinds["date"] == ("date", "%d/%m/%Y")  # by the 31 of the last row alone
-    assert kinds["money"] == ("number", "numbers")
+    assert kinds["money"] == ("number", "numbers, in $")
     assert kinds["only late"] == ("missing or not", "numbers")
     assert kinds["share"] == ("left out", "")
     assert kinds["code"] == ("category", "")

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -71,6 +72,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "short": shortened,
         "count": "{:,}".format,
+        "day": lambda days: (np.datetime64("1970-01-01") + np.timedelta64(round(days), "D")).item().isoformat(),
         "capital": lambda words: words[:1].upper() + words[1:],
     }
     return environment

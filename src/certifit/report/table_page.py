@@ -151,14 +151,17 @@ def _verdicts(report: Report) -> dict[str, Any]:
     certificate, assessment = report.model.certificate_, report.assessment
     useful: dict[str, Any] = {"state": "", "head": "Not tested.", "score": None, "why": assessment}
     if isinstance(assessment, CrossValidation):
-        no_use = any(alert.kind == "no use" for alert in report.alerts)
-        score = assessment.scores[0]
-        better = score.mean - score.baseline > float(np.hypot(score.error, score.baseline_error)) and not no_use
-        doubts = [alert.kind for alert in report.alerts if alert.kind in ("leak", "copies")]
+        kinds = {alert.kind for alert in report.alerts}
+        score, by_odds = assessment.scores[0], "threshold" in kinds
+        better = score.mean - score.baseline > float(np.hypot(score.error, score.baseline_error))
+        better = (better or by_odds) and "no use" not in kinds
+        doubts = [alert.kind for alert in report.alerts if alert.kind in ("leak", "copies", "too good")]
         state, head = ("good", "Better than guessing.") if better else ("bad", "No better than guessing.")
+        head = "Better than guessing, by its probabilities alone." if better and by_odds else head
         if better and doubts:
             state, head = "doubtful", f"Better than guessing, if the alert ({', '.join(doubts)}) is no matter."
         shown = assessment.scores[0] if assessment.classes else assessment.scores[1]
+        shown = assessment.scores[2] if by_odds else shown
         useful = {"state": state, "head": head, "score": shown, "why": ""}
     return {
         "certificate": certificate,

@@ -17,10 +17,11 @@ import pyarrow as pa
 from certifit.model_selection.assessment.leakage import told_by_column
 from certifit.rows import Array
 from certifit.table.columns import Column
-from certifit.table.cross_validation import CrossValidation
+from certifit.table.cross_validation import CrossValidation, FoldScore
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.overdispersion import OverdispersionTuning, PredictedCounts, score_statistic
 from certifit.table.portfolio.ledger import SearchLedger
+from certifit.table.portfolio.metrics import COMMON_CLASS
 from certifit.table.table_model import TableModel
 
 
@@ -34,7 +35,8 @@ class AlertTuning:
     told: float = 0.98  # share of what is open about the target that a single column tells
     copies: float = 0.01  # share of rows that equal an earlier one
     different: float = 0.5  # share of different values of some column, without which equal rows are no surprise
-    common_class: float = 0.9  # share of rows
+    fewest_faultless: int = 100  # rows without a mistake, or with hardly any error
+    explained: float = 0.999  # of a quantity's variance, which leaves hardly any error
     rare_class: int = 10  # rows
     most_named: int = 5  # columns or classes in one sentence
 
@@ -43,8 +45,8 @@ class Alert(NamedTuple):
     """A sentence on what was seen and what to do about it."""
 
     kind: Literal[
-        "leak", "copies", "same columns", "time", "imbalance", "rare classes", "few rows", "overdispersion", "no use",
-        "not solved",
+        "leak", "copies", "same columns", "same words", "time", "imbalance", "rare classes", "few rows",
+        "overdispersion", "no use", "threshold", "too good", "not solved",
     ]  # fmt: skip
     words: str
 
@@ -52,9 +54,9 @@ class Alert(NamedTuple):
 def table_alerts(data: LabelledTable, tuning: AlertTuning = AlertTuning()) -> list[Alert]:
     """Say what is suspicious about labelled rows before anything is fitted."""
     found = [_telling_columns(data, tuning), _copies(data, tuning), _same_columns(data, tuning)]
-    found += [_order(data), _few_rows(data)]
+    found += [_same_words(data, tuning), _order(data), _few_rows(data)]
     if data.choice.task == "classification":
-        found += [_common_class(data.y, tuning), _rare_classes(data.y, tuning)]
+        found += [_common_class(data.y), _rare_classes(data.y, tuning)]
     return [alert for alert in found if alert is not None]
 
 
@@ -63,15 +65,44 @@ def usefulness_alert(assessment: CrossValidation | str) -> Alert | None:
     if isinstance(assessment, str):
         return None
     score = assessment.scores[0]  # accuracy or R²: the larger, the better
-    gained, error = score.mean - score.baseline, float(np.hypot(score.error, score.baseline_error))
-    if gained > error:
+    if _gains(score, score.mean - score.baseline):
         return None
     known = "class frequencies" if assessment.classes else "the mean"
+    loss = next((score for score in assessment.scores if score.name == "log loss"), None)
+    if loss is not None and _gains(loss, loss.baseline - loss.mean):
+        words = (
+            f"the most probable class is right no more often than the most frequent one ({score.name} "
+            f"{score.mean:.3f} against {score.baseline:.3f}), but probabilities are better than {known} alone "
+            f"({loss.name} {loss.mean:.3f} against {loss.baseline:.3f}): rank rows by them, or choose a threshold"
+        )
+        return Alert("threshold", words)
     words = (
         f"on rows it has not seen the model is no better than {known} alone "
         f"({score.name} {score.mean:.3f} against {score.baseline:.3f}): it is solved, but of no use"
     )
     return Alert("no use", words)
+
+
+def _gains(score: FoldScore, gained: float) -> bool:
+    """Whether a score is better than the baseline's by more than the standard error of the difference."""
+    return gained > float(np.hypot(score.error, score.baseline_error))
+
+
+def too_good_alert(
+    assessment: CrossValidation | str, n_rows: int, tuning: AlertTuning = AlertTuning()
+) -> Alert | None:
+    """Say where a model makes no mistake, or hardly any: more often a leak than a law of nature."""
+    if isinstance(assessment, str) or n_rows < tuning.fewest_faultless:
+        return None
+    score = assessment.scores[0]
+    if score.mean < (1.0 if assessment.classes else tuning.explained):
+        return None
+    what = "there was no mistake" if assessment.classes else f"hardly anything was left open (R² {score.mean:.4f})"
+    words = (
+        f"{what} on {n_rows:,} rows that the model had not seen, which is rare: is what drives its predictions known "
+        "when one is needed, or does it follow from the target?"
+    )
+    return Alert("too good", words)
 
 
 def choice_alert(ledger: SearchLedger) -> Alert | None:
@@ -154,7 +185,10 @@ def _values(column: Column, values: pa.ChunkedArray) -> Array:
     if column.kind == "category":
         text = values.cast(pa.string(), safe=False) if not pa.types.is_dictionary(values.type) else values
         return np.array([str(value) for value in text.to_pylist()])
-    return column.encode(values)[0][:, 0]
+    numbers = column.encode(values)[0][:, 0]
+    if column.marks_missing and column.kind != "missing or not":
+        numbers[column.encode(values)[0][:, -1] > 0] = np.nan
+    return numbers
 
 
 def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
@@ -177,6 +211,23 @@ def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
         "the model has learnt, and scores are too good"
     )
     return Alert("copies", words)
+
+
+def _same_words(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
+    """Whether categories, or classes, differ in upper and lower case or in spaces alone."""
+    columns = [(column.name, column.categories) for column in data.columns if column.kind == "category"]
+    if data.choice.task == "classification" and data.y.dtype.kind in "UO":
+        columns.append(("the target", tuple(map(str, np.unique(data.y)))))
+    found = []
+    for name, words in columns:
+        first: dict[str, str] = {}
+        pairs = [(first.setdefault(" ".join(word.split()).casefold(), word), word) for word in words]
+        alike = [f"{one!r} and {other!r}" for one, other in pairs if one != other]
+        if alike:
+            found.append(f"{name}: {_named(alike, tuning)}")
+    if not found:
+        return None
+    return Alert("same words", f"words that differ in case or spaces alone count as different ({'; '.join(found)})")
 
 
 def _same_columns(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
@@ -225,14 +276,15 @@ def _few_rows(data: LabelledTable) -> Alert | None:
     return Alert("few rows", words)
 
 
-def _common_class(y: Array, tuning: AlertTuning) -> Alert | None:
+def _common_class(y: Array) -> Alert | None:
     labels, counts = np.unique(y, return_counts=True)
     share, label = counts.max() / len(y), labels[counts.argmax()]
-    if share < tuning.common_class:
+    if share < COMMON_CLASS:
         return None
     words = (
         f"{100 * share:.1f} % of all rows are of class {str(label)!r}: whoever says so of every row is right as "
-        "often; balanced accuracy and log loss say more. --class-weight balanced weighs all classes alike"
+        "often, so that models are compared by log loss unless --metric says otherwise. To find rows of other "
+        "classes, rank by probability or choose a threshold; --class-weight balanced weighs all classes alike"
     )
     return Alert("imbalance", words)
 

@@ -19,7 +19,8 @@ from pyarrow import types
 from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.rows.named_columns import nearest_names
-from certifit.table.text_values import is_hole, read_text, with_holes
+from certifit.table.text.holes import is_hole, with_holes
+from certifit.table.text.readings import read_text
 
 Kind = Literal["number", "date", "yes/no", "category", "missing or not", "left out"]
 
@@ -62,7 +63,7 @@ class Column:
     categories: tuple[str, ...] = ()
     marks_missing: bool = False  # a last 0/1 column says in which rows it is missing
     identifies: bool = False  # left out because it tells the rows apart; it can be kept
-    reading: str = ""  # how text is read as numbers or dates (`table.text_values`); empty: as it is
+    reading: str = ""  # how text is read as numbers or dates (`table.text`); empty: as it is
 
     def is_like(self, other: Column, close: float = 1e-9) -> bool:
         """Whether both do the same to a column, up to rounding; how its values are stored does not matter."""
@@ -175,6 +176,8 @@ def column_kind(t: pa.DataType) -> Kind:
         return "number"
     if types.is_date(t) or types.is_timestamp(t):
         return "date"
+    if types.is_time(t) or types.is_duration(t):
+        return "number"
     if types.is_string(t) or types.is_large_string(t) or types.is_string_view(t) or types.is_dictionary(t):
         return "category"
     return "left out"
@@ -191,7 +194,10 @@ def as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def as_numbers(name: str, values: pa.ChunkedArray, kind: Kind, start: int = 0) -> Array:
-    """(n,) float64 with NaN for missing entries; dates as days. Infinities are refused, by row from `start` on."""
+    """(n,) float64 with NaN for missing entries: dates and durations as days, times of the day as hours.
+
+    Infinities are refused, by row from `start` on.
+    """
     if kind == "missing or not":
         return np.where(_to_numpy(pc.is_null(values, nan_is_null=True)), np.nan, 0.0)
     if kind == "date":
@@ -199,6 +205,10 @@ def as_numbers(name: str, values: pa.ChunkedArray, kind: Kind, start: int = 0) -
         return _to_numpy(days) / 86_400e6
     if kind == "yes/no":
         values = _cast(name, values, pa.bool_(), "yes or no (true or false)")
+    if types.is_time(values.type) or types.is_duration(values.type):
+        of_day = types.is_time(values.type)
+        ticks = _cast(name, values, pa.time64("us") if of_day else pa.duration("us"), "times").cast(pa.int64())
+        return _to_numpy(ticks.cast(pa.float64(), safe=False)) / (3600e6 if of_day else 86_400e6)
     x = _to_numpy(_cast(name, values, pa.float64(), "numbers")).astype(np.float64, copy=False)
     if np.isinf(x).any():
         raise DataError(

@@ -31,7 +31,9 @@ from certifit.table.targets import (
     class_labels,
     quantities,
 )
-from certifit.table.text_values import FORMS, find_reading, read_text, with_holes, without_words
+from certifit.table.text.holes import with_holes, without_words
+from certifit.table.text.numbers import is_number_reading
+from certifit.table.text.readings import find_reading, read_text
 
 READING = ("keep", "categorical", "missing_words", "dates")  # settings of how columns are read
 
@@ -216,7 +218,7 @@ def _amounts(target: pa.ChunkedArray) -> pa.ChunkedArray:
         return target
     text = with_holes(target.cast(pa.string()))
     reading = find_reading(text) if text.null_count == 0 else ""
-    return read_text(text, reading) if reading in FORMS else target
+    return read_text(text, reading) if is_number_reading(reading) else target
 
 
 def _weights(table: pa.Table, sample_weight: Any) -> Array | None:

@@ -30,7 +30,7 @@ from certifit.table.reading import table_blocks
 from certifit.table.streaming.learning_pass import StreamPlan
 from certifit.table.streaming.streamed_table import StreamedTable, labelled_rows, streamed_table
 from certifit.table.targets import Task
-from certifit.table.text_values import without_words
+from certifit.table.text.holes import without_words
 
 LabelledData: TypeAlias = LabelledTable | StreamedTable
 

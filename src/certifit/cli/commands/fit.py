@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,9 +26,11 @@ from certifit.table.alerts import (
     choice_alert,
     overdispersion_alert,
     table_alerts,
+    too_good_alert,
     unsolved_alert,
     usefulness_alert,
 )
+from certifit.table.columns import Column
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.portfolio.clock import read_budget
 from certifit.table.portfolio.digest import fitted_digest
@@ -52,7 +56,7 @@ from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_model import LabelledData, TableModel
 from certifit.table.table_regressor import FAMILIES, TableRegressor
-from certifit.table.text_values import DATES, fitting_readings
+from certifit.table.text.dates import fitting_dates
 
 MOST_CLASSES = 20  # listed on the screen
 
@@ -179,7 +183,8 @@ def _later_alerts(model: TableModel, prepared: PreparedTable, assessment: CrossV
     if useless is None and ledger is not None:
         useless = choice_alert(ledger)
     unsolved = None if ledger is None else unsolved_alert(ledger)
-    found = (useless, unsolved, overdispersion_alert(model, prepared.sample))
+    faultless = too_good_alert(assessment, len(prepared.sample.y))
+    found = (useless, faultless, unsolved, overdispersion_alert(model, prepared.sample))
     return [alert for alert in found if alert is not None]
 
 
@@ -293,20 +298,46 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
         screen.say(f"read block by block, never all of it in memory; {drawn}")
     if data.unlabelled:
         screen.say(f"{data.unlabelled:,} rows have no {settings.target}; they are left out")
+    shown = _columns_to_show(columns)
     screen.table(
         ["column", "type", "used as", "missing", "distinct", "what is done"],
-        [(c.name, c.type, c.kind, f"{c.missing:,}", f"{c.distinct:,}", c.done) for c in columns],
+        [(c.name, c.type, c.kind, f"{c.missing:,}", _distinct_words(c), c.done) for c in shown],
         right=(3, 4),
     )
+    if len(shown) < len(columns):
+        screen.say(
+            f"and {len(columns) - len(shown):,} more columns, {_kinds_words(columns, shown)}; --json lists all"
+        )
     told = ", ".join(c.name or "(no name)" for c in columns if c.identifies)
     if told:
         screen.say(f"left out because they tell the rows apart: {told} (--keep uses one)")
     for column in columns:
-        if column.kind == "category" and len(fitting_readings(pa.array(column.categories)) & {*DATES}) > 1:
+        if column.kind == "category" and len(fitting_dates(pa.array(column.categories))) > 1:
             words = "may be dates, day or month first, and stays text"
             screen.say(f"{column.name} {words}; --date {column.name} reads them, day first")
     if any(c.marks_missing and c.kind != "category" for c in columns):
         screen.say("a missing entry takes its column's mean; a further 0/1 column marks it")
+
+
+def _columns_to_show(columns: Sequence[Column], most: int = 40) -> list[Column]:
+    """All columns where they are few; else those first of which something is to be said."""
+    if len(columns) <= most:
+        return [*columns]
+    plain = [c.kind == "number" and not c.reading and not c.missing for c in columns]
+    order = sorted(range(len(columns)), key=lambda number: (plain[number], number))
+    return [columns[number] for number in sorted(order[: most // 2])]
+
+
+def _kinds_words(columns: Sequence[Column], shown: Sequence[Column]) -> str:
+    """How many of the columns that are not shown are used as what."""
+    counts = Counter(c.kind for c in columns) - Counter(c.kind for c in shown)
+    named = {kind: "left out" if kind == "left out" else f"used as {kind}" for kind in counts}
+    return ", ".join(f"{count:,} {named[kind]}" for kind, count in counts.items())
+
+
+def _distinct_words(column: Column) -> str:
+    """How many different values a column has; of a type that is not used nobody has counted them."""
+    return "-" if column.kind == "left out" and "type of column" in column.done else f"{column.distinct:,}"
 
 
 def _show_alerts(screen: Screen, alerts: list[Alert]) -> None:

@@ -113,4 +113,6 @@ def _bins(values: Array, bins: int) -> Array:
         return np.unique(values, return_inverse=True)[1]
     known = ordered[~np.isnan(ordered)] if values.dtype.kind == "f" else ordered
     edges = known[np.arange(1, bins) * len(known) // bins] if len(known) else known
-    return np.searchsorted(edges, values, side="right")
+    bin_of = np.searchsorted(edges, values, side="right")
+    # Missing entries have a bin of their own: what is only known of one class tells it.
+    return np.where(np.isnan(values), len(edges) + 1, bin_of) if values.dtype.kind == "f" else bin_of

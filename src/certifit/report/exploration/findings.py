@@ -22,7 +22,8 @@ from certifit.mixture.choose_components import MixtureChoice, select_mixture
 from certifit.rows import Array
 from certifit.table.columns import Column, as_numbers, as_text, encode_columns, is_text
 from certifit.table.learning.learn_columns import learn_columns
-from certifit.table.text_values import read_text, with_holes
+from certifit.table.text.holes import with_holes
+from certifit.table.text.readings import read_text
 
 
 @dataclass(frozen=True)

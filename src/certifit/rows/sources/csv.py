@@ -2,7 +2,8 @@
 
 The separator is the comma, tab, semicolon or bar that is as often in the first lines as in the header, or what a line
 `sep=;` of a spreadsheet says. `text_encoding.py` finds the encoding. The first block of the file decides the type of
-each column. The words for a missing entry are those of Arrow's list.
+each column; whole numbers of which some begin with 0, such as postal codes, stay text. The words for a missing entry
+are those of Arrow's list.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from certifit.exceptions import DataError, warn_caller
@@ -47,7 +49,20 @@ class CsvFile(Table):
             self.header = reader.schema.names
             # A column without values in the first block is taken for numbers.
             kinds = [pa.float64() if pa.types.is_null(kind) else kind for kind in reader.schema.types]
+        codes = self._codes(
+            [name for name, kind in zip(self.header, kinds, strict=True) if pa.types.is_integer(kind)]
+        )
+        kinds = [pa.string() if name in codes else kind for name, kind in zip(self.header, kinds, strict=True)]
         self.schema = pa.schema(list(zip(self.header, kinds, strict=True)))
+
+    def _codes(self, whole: list[str]) -> set[str]:
+        """Those of some columns of whole numbers that have one like 01234 in the first block: zeros say something."""
+        if not whole:
+            return set()
+        with self._open(dict.fromkeys(whole, pa.string())) as reader:
+            first = next(iter(reader))
+        led = (pc.any(pc.match_substring_regex(column, "^ *[-+]?0[0-9]")).as_py() for column in first.columns)
+        return {name for name, has_zeros in zip(first.schema.names, led, strict=True) if has_zeros}
 
     def select(self, types: Types) -> Self:
         self.n_rows = sum(batch.num_rows for batch in self.read(types, 0))

@@ -138,12 +138,18 @@ def common_schema(first: Any, other: Any, name: str) -> Any:
 
 
 def _values_where_unlike(first: Any, other: Any) -> list[Any]:
-    """Both schemas, with values for dictionaries of another kind: categories in one file, text in the next."""
+    """Both schemas, with values for dictionaries of another kind: categories in one file, text in the next.
+
+    Whole numbers are text where they are text in the other file: codes of which only that has some like 01234.
+    """
     schemas = [first, other]
     for name in first.names:
         kinds = [schema.field(name).type for schema in schemas]
         values = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
-        if len({pa.types.is_dictionary(kind) for kind in kinds}) > 1 or values[0] != values[1]:
+        unlike = len({pa.types.is_dictionary(kind) for kind in kinds}) > 1 or values[0] != values[1]
+        if any(map(pa.types.is_integer, values)) and any(map(pa.types.is_string, values)):
+            values = [pa.string(), pa.string()]
+        if unlike:
             schemas = [
                 schema.set(schema.get_field_index(name), schema.field(name).with_type(value))
                 for schema, value in zip(schemas, values, strict=True)

@@ -17,16 +17,10 @@ from certifit.rows import Array
 from certifit.table.columns import Kind, as_numbers, as_text, column_kind
 from certifit.table.learning.distinct_values import DistinctValues, hashed_numbers, hashed_texts
 from certifit.table.learning.exact_moments import ExactMoments
-from certifit.table.text_values import (
-    DATES,
-    FORMS,
-    SHARES,
-    choose_date,
-    choose_reading,
-    fitting_readings,
-    read_text,
-    with_holes,
-)
+from certifit.table.text.dates import choose_date, is_date_reading
+from certifit.table.text.holes import with_holes
+from certifit.table.text.numbers import FORMS, UNIT_WORD, is_number_reading, units_of
+from certifit.table.text.readings import YES_OR_NO, choose_reading, fitting_readings, read_text
 
 
 class NumberSummary:
@@ -122,6 +116,8 @@ class ColumnFindings:
         self.texts = TextSummary(most_texts) if self.kind == "category" else None
         # By the ways of reading; a column of numbers has one, and a text none until its first entry.
         self.readings: dict[str, NumberSummary] | None = None
+        self.units: set[str] = set()  # of texts that are numbers
+        self.nulls = 0  # entries that are missing, of a type that is not used
         if self.texts is None:
             self.readings = {"": NumberSummary(powers)}
 
@@ -130,7 +126,9 @@ class ColumnFindings:
         self.rows += len(values)
         if self.texts is not None:
             self._add_text(as_text(self.name, values), w)
-        elif self.kind != "left out":
+        elif self.kind == "left out":
+            self.nulls += values.null_count
+        else:
             assert self.readings is not None
             x = as_numbers(self.name, values, self.kind, start)
             self.readings[""].add(x, w, _whole_ends(values))
@@ -145,13 +143,16 @@ class ColumnFindings:
             return
         fitting = frozenset([self.date]) if self.date else fitting_readings(known)
         if self.date == "":
-            fitting = fitting & {*DATES}
+            fitting = frozenset(filter(is_date_reading, fitting))
         if self.readings is None:
             self.readings = {name: NumberSummary(self.powers) for name in fitting}
         self.readings = {name: found for name, found in self.readings.items() if name in fitting}
+        if any(map(is_number_reading, self.readings)):
+            self.units |= units_of(known)
         code = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         for name, found in self.readings.items():
-            numbers = pa.chunked_array([read_text(known, name.removesuffix(SHARES))])
+            read = read_text(known, name, any_unit=True)
+            numbers = read if isinstance(read, pa.ChunkedArray) else pa.chunked_array([read])
             x = np.append(as_numbers(self.name, numbers, column_kind(numbers.type)), np.nan)
             found.add(x[code], w, _whole_ends(numbers))
 
@@ -161,6 +162,8 @@ class ColumnFindings:
         if self.texts is not None:
             assert other.texts is not None
             self.texts.merge(other.texts)
+        self.units |= other.units
+        self.nulls += other.nulls
         if self.readings is None:
             self.readings = other.readings
         elif other.readings is not None:
@@ -176,7 +179,9 @@ class ColumnFindings:
             return ""
         if self.date is not None:
             return self.date or choose_date(self.readings or ())
-        return choose_reading(self.readings or ())
+        reading = choose_reading(self.readings or (), self.units or ("",))
+        # Two words that are always written alike are categories, by their own names.
+        return "" if reading == YES_OR_NO and self.texts.distinct.count(self.texts.observed) <= 2 else reading
 
     @property
     def either_order(self) -> bool:
@@ -184,20 +189,28 @@ class ColumnFindings:
         return self.date == "" and len(self.readings or ()) > 1
 
     @property
+    def either_separator(self) -> bool:
+        """Whether commas part thousands, as they are read, or decimals just as well."""
+        first, second = ((self.readings or {}).get(form) for form in FORMS)
+        alike = first is None or second is None or (first.low, first.high) == (second.low, second.high)
+        return is_number_reading(self.reading) and not alike
+
+    @property
     def numbers(self) -> NumberSummary | None:
         """The column as numbers or dates; None where it is text."""
         if self.texts is None:
             return (self.readings or {})[""]
-        name = self.reading
-        found = self.readings or {}
-        return found.get(name, found.get(name + SHARES)) if name else None
+        form = self.reading.partition(UNIT_WORD)[0]
+        return (self.readings or {}).get(form)
 
     @property
     def kind_read(self) -> Kind:
         """What the column is, as it is read."""
         if not self.reading:
             return self.kind
-        return "number" if self.reading in FORMS else "date"
+        if self.reading == YES_OR_NO:
+            return "yes/no"
+        return "number" if is_number_reading(self.reading) else "date"
 
 
 def _whole_ends(values: pa.ChunkedArray) -> tuple[int, int] | None:

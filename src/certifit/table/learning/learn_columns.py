@@ -16,7 +16,7 @@ from certifit.rows import Array
 from certifit.rows.threads import parallel_map
 from certifit.table.columns import Column, column_kind, pick
 from certifit.table.learning.column_findings import ColumnFindings, NumberSummary
-from certifit.table.text_values import date_formats
+from certifit.table.text.dates import date_formats
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,8 @@ def _check_dates(stored: pa.DataType, name: str) -> None:
 def _decide(found: ColumnFindings, keep: bool, tuning: TableTuning) -> Column:
     name, numbers = found.name, found.numbers
     if found.kind == "left out":
-        return Column(name, found.type, "left out", "left out: this type of column is not used")
+        words = "left out: this type of column is not used"
+        return Column(name, found.type, "left out", words, missing=found.nulls)
     if found.date is not None and (numbers is None or numbers.observed == 0):
         form = found.date or "one of the usual formats"
         raise DataError(
@@ -140,8 +141,9 @@ def _decide(found: ColumnFindings, keep: bool, tuning: TableTuning) -> Column:
     else:
         column = replace(_decide_number(found, numbers), reading=found.reading)
         if found.reading and column.kind != "left out":
-            what = "numbers" if found.kind_read == "number" else "dates"
+            what = {"number": found.reading, "date": "dates", "yes/no": found.reading}[found.kind_read]
             what += " (day first; month first fits too)" if found.either_order else ""
+            what += " (commas part thousands; as decimal commas they fit too)" if found.either_separator else ""
             column = replace(column, done=f"text read as {what}, {column.done}")
     reason = "" if keep else _why_identifier(found, column, tuning)
     if not reason:
@@ -188,7 +190,8 @@ def _decide_number(found: ColumnFindings, numbers: NumberSummary) -> Column:
     how = ", missing entries marked" if missing else ""
     if kind == "yes/no":
         return Column(kind=kind, done="0 or 1" + how, fill=centre, marks_missing=missing > 0, **counts)
-    done = ("days, " if kind == "date" else "") + "standardised" + how
+    unit = "days, " if kind == "date" else _TIME_UNITS.get(found.type.partition("[")[0], "")
+    done = unit + "standardised" + how
     return Column(kind=kind, done=done, centre=centre, scale=scale, marks_missing=missing > 0, **counts)
 
 
@@ -207,6 +210,10 @@ def _decide_category(found: ColumnFindings, tuning: TableTuning) -> Column:
         return Column(kind="left out", done=f"left out: {reason}", **counts)
     done = f"{distinct} categories, each 0 or 1" + (", missing entries too" if missing else "")
     return Column(kind="category", done=done, categories=tuple(known), marks_missing=missing > 0, **counts)
+
+
+# What times of the day and durations are counted in.
+_TIME_UNITS = {"time32": "hours, ", "time64": "hours, ", "duration": "days, "}
 
 
 def _mean_and_deviation(name: str, numbers: NumberSummary) -> tuple[float, float]:

@@ -26,7 +26,9 @@ from certifit.table.targets import (
     type_words,
     unpacked,
 )
-from certifit.table.text_values import FORMS, read_text, with_holes
+from certifit.table.text.holes import with_holes
+from certifit.table.text.numbers import is_number_reading
+from certifit.table.text.readings import read_text
 
 
 class TargetFindings:
@@ -67,7 +69,7 @@ class TargetFindings:
     def reading(self) -> str:
         """How text that is amounts in all rows is read; empty for other targets."""
         whole = self.column.texts is not None and self.column.texts.observed == self.column.rows
-        return self.column.reading if whole and self.column.reading in FORMS else ""
+        return self.column.reading if whole and is_number_reading(self.column.reading) else ""
 
     def choose_task(self, task: Task | str) -> TaskChoice:
         """Classes or a quantity, as asked for or by the values."""

@@ -35,15 +35,10 @@ from certifit.table.streaming.learning_pass import StreamPlan
 from certifit.table.streaming.memory import is_large
 from certifit.table.streaming.streamed_table import StreamedTable, streamed_table
 from certifit.table.table_model import LabelledData, TableModel
-from certifit.table.text_values import (
-    DATES,
-    choose_date,
-    choose_reading,
-    date_formats,
-    fitting_readings,
-    read_text,
-    with_holes,
-)
+from certifit.table.text.dates import choose_date, date_formats, is_date_reading
+from certifit.table.text.holes import with_holes
+from certifit.table.text.numbers import units_of
+from certifit.table.text.readings import choose_reading, fitting_readings, read_text
 
 
 @dataclass(frozen=True)
@@ -170,7 +165,7 @@ def _in_order(column: pa.ChunkedArray, roles: TableRoles) -> pa.ChunkedArray:
         return column
     text, named = with_holes(column.cast(pa.string())), date_formats(roles.dates).get(name)
     fitting = fitting_readings(text.drop_null())
-    reading = named or (choose_date(fitting) if named == "" else choose_reading(fitting))
+    reading = named or (choose_date(fitting) if named == "" else choose_reading(fitting, units_of(text.drop_null())))
     times = read_text(text, reading) if reading else text
     year_first = pc.all(pc.match_substring_regex(text, r"^[0-9]{4}([^0-9]|$)")).as_py()
     # Text such as 2024-03 or 2024Q1 has the order of time as it is.
@@ -179,7 +174,7 @@ def _in_order(column: pa.ChunkedArray, roles: TableRoles) -> pa.ChunkedArray:
     ):
         return times
     doubt = f"are not all in {named}" if named else "are text"
-    doubt = "may be day or month first" if not reading and len(fitting & {*DATES}) > 1 else doubt
+    doubt = "may be day or month first" if not reading and sum(map(is_date_reading, fitting)) > 1 else doubt
     raise DataError(
         got=f"times in column {name!r} that {doubt}, such as {text.drop_null()[0].as_py()[:40]!r}",
         wanted="dates, or numbers, so that it is known which rows are later",

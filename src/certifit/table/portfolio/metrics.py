@@ -31,6 +31,7 @@ class TableMetric:
         return first, second
 
 
+COMMON_CLASS = 0.9  # a share of rows of one class from which on accuracy says little
 METRICS = ("auto", "accuracy", "log_loss", "brier", "r2", "mae", "deviance")
 _OF_CLASSES = {
     "accuracy": TableMetric("accuracy", "accuracy", True),
@@ -40,9 +41,14 @@ _OF_CLASSES = {
 
 
 def find_metric(word: str, data: LabelledTable, family: str = "auto") -> TableMetric:
-    """The metric that a word stands for; auto is accuracy, the deviance of counts, or R² of any other quantity."""
+    """The metric that a word stands for.
+
+    auto is accuracy, or the log loss where nearly all rows are of one class; the deviance of counts; R² of any other
+    quantity.
+    """
     if data.choice.task == "classification":
-        known, usual = _OF_CLASSES, "accuracy"
+        counts = np.unique(data.y, return_counts=True)[1]
+        known, usual = _OF_CLASSES, "log_loss" if counts.max() >= COMMON_CLASS * len(data.y) else "accuracy"
     else:
         mean = np.average(data.y, weights=data.w)
         spread = float(np.average((data.y - mean) ** 2, weights=data.w))
@@ -54,10 +60,10 @@ def find_metric(word: str, data: LabelledTable, family: str = "auto") -> TableMe
             apart = 2 * float(np.average(xlogy(data.y, data.y / mean), weights=data.w))  # the deviance of the mean
             scale = 1 / apart if apart > 0 else 1.0
             known["deviance"] = TableMetric("D²", "neg_mean_poisson_deviance", True, 1.0, scale)
-        counts = family in ("poisson", "negative_binomial") or (
+        counted = family in ("poisson", "negative_binomial") or (
             family == "auto" and data.choose_family().family == "poisson"
         )
-        usual = "deviance" if counts and "deviance" in known else "r2"
+        usual = "deviance" if counted and "deviance" in known else "r2"
     word = usual if word == "auto" else word
     if word not in known:
         raise DataError(got=f"the metric {word!r} for {data.choice.task}", wanted=f"one of auto, {', '.join(known)}")

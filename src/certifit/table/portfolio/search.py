@@ -44,7 +44,7 @@ from certifit.table.portfolio.metrics import find_metric
 from certifit.table.streaming.row_sample import frequent
 from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_model import LabelledData, TableModel
-from certifit.table.text_values import date_formats
+from certifit.table.text.dates import date_formats
 
 
 @dataclass(frozen=True)

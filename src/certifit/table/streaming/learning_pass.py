@@ -19,7 +19,7 @@ from certifit.table.learning.exact_moments import ExactMoments
 from certifit.table.learning.learn_columns import TableSummary
 from certifit.table.learning.target_findings import TargetFindings
 from certifit.table.streaming.row_sample import RowSample
-from certifit.table.text_values import without_words
+from certifit.table.text.holes import without_words
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ from certifit.table.streaming.learning_pass import LabelledBlock, LearningPass, 
 from certifit.table.streaming.memory import is_large
 from certifit.table.streaming.row_sample import frequent
 from certifit.table.targets import FamilyChoice, TaskChoice, is_number, label_values
-from certifit.table.text_values import read_text, with_holes
+from certifit.table.text.holes import with_holes
+from certifit.table.text.readings import read_text
 
 
 @dataclass(frozen=True)
