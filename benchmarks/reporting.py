@@ -45,6 +45,7 @@ class Report:
     data: dict[str, Any]
     packages: Iterable[str] = ()
     machine: dict[str, Any] = field(default_factory=lambda: machine())
+    page: str = ""  # a page of its own, beside that of all benchmarks
 
     def to_dict(self, name: str) -> dict[str, Any]:
         versions = {package: _version(package) for package in sorted({*ALWAYS, *self.packages})}
@@ -97,7 +98,7 @@ def write(report: Report, name: str, *, trial: bool, results: Path = RESULTS, do
     path = results / f"{name}.{'trial.' if trial else ''}json"
     path.write_text(json.dumps(plain(report.to_dict(name)), indent=1, allow_nan=False) + "\n")
     if not trial:
-        rewrite(docs, name, report.markdown(name))
+        rewrite(docs.with_name(report.page) if report.page else docs, name, report.markdown(name))
         write_summaries(results, docs)
     return path
 

@@ -25,7 +25,6 @@ import numpy as np
 from certifit.core.compiling import notice
 from certifit.core.interrupts import HeldInterrupt
 from certifit.exceptions import tell_reader
-from certifit.numerics.compiled.inner_loops import inner_compiler
 
 
 class CompiledLoop:
@@ -39,7 +38,6 @@ class CompiledLoop:
     _one_at_a_time: ClassVar[threading.RLock] = threading.RLock()
     _numba: ClassVar[Any] = None  # once it is loaded
     _is_kept: ClassVar[bool] = True  # on disk, what Numba compiles
-    _compiler: ClassVar[Any] = None  # of loops that only loops call, where Numba has the means
     _unknown: ClassVar[frozenset[str]] = frozenset()  # options that this Numba does not have
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -71,9 +69,6 @@ class CompiledLoop:
             if self._dispatcher is None:
                 numba = self._loaded()
                 known = {name: value for name, value in self.options.items() if name not in self._unknown}
-                if self._is_inner and self._compiler is not None:
-                    # Its code is part of that of the loops that call it, also on disk.
-                    known |= {"pipeline_class": self._compiler, "cache": False}
                 function = self._known_to_numba()
                 try:
                     self._dispatcher = numba.njit(**known | self._cache_option())(function)
@@ -118,11 +113,6 @@ class CompiledLoop:
         return found
 
     @property
-    def _is_inner(self) -> bool:
-        """Whether only loops call it, which do not have it written into them."""
-        return "no_cpython_wrapper" in self.options and "inline" not in self.options
-
-    @property
     def signatures(self) -> list[Any]:
         """The types of arguments for which it is compiled in this process."""
         return [] if self._dispatcher is None else self._dispatcher.signatures
@@ -157,7 +147,6 @@ class CompiledLoop:
 
             if not hasattr(options.DefaultOptions, "_nrt"):
                 CompiledLoop._unknown = frozenset(COUNTED)
-            CompiledLoop._compiler = inner_compiler()
             notice.install()
             event.Listener.register(PausedCollection)
             event.register("numba:compile", PausedCollection())

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_from_python, twin_of
+from certifit.numerics.compiled.compiling import TwinTuning, called_from_python, twin_of
+
+# The kernel values of a small table are many numbers, but a step of a twin reads two of their rows.
+KERNEL_VALUES = TwinTuning(most_entries=2_000_000)
 
 
 @called_from_python
@@ -17,7 +20,7 @@ def working_square(K, slots, columns):
     return out
 
 
-@twin_of(working_square)
+@twin_of(working_square, KERNEL_VALUES)
 def _working_square_of_arrays(K, slots, columns):
     return K[np.ix_(slots, columns)].astype(np.float64)
 
@@ -83,7 +86,7 @@ def solve_pairs(K, y, t, alpha, C, eps, max_steps):
     return max_steps
 
 
-@twin_of(solve_pairs)
+@twin_of(solve_pairs, KERNEL_VALUES)
 def _solve_pairs_of_arrays(K, y, t, alpha, C, eps, max_steps):
     diagonal = K.diagonal().copy()
     sizes = np.abs(diagonal)
@@ -130,7 +133,7 @@ def add_rows(f, K, slots, change, start, stop):
     return out
 
 
-@twin_of(add_rows)
+@twin_of(add_rows, KERNEL_VALUES)
 def _add_rows_of_arrays(f, K, slots, change, start, stop):
     out = f[start:stop].copy()
     for slot, c in zip(slots, change, strict=True):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from certifit.numerics.compiled.compiling import called_from_python, twin_of
+from certifit.svm.kernel.smo_loops import KERNEL_VALUES
 
 
 @called_from_python
@@ -54,7 +55,7 @@ def solve_pairs_of_a_side(K, y, t, alpha, C, eps, max_steps):
     return max_steps
 
 
-@twin_of(solve_pairs_of_a_side)
+@twin_of(solve_pairs_of_a_side, KERNEL_VALUES)
 def _solve_pairs_of_arrays(K, y, t, alpha, C, eps, max_steps):
     diagonal = K.diagonal().copy()
     sizes = np.abs(diagonal)
