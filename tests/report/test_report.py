@@ -15,6 +15,8 @@ from certifit.core.text_table import proved_digits
 from certifit.datasets import penguins_table
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
 from certifit.report import Report, render
+from certifit.report.answers import ModelAnswers, class_charts
+from certifit.report.page import _whole_options
 from certifit.table.alerts import Alert, table_alerts
 from certifit.table.cross_validation import CrossValidation, cross_validate
 from certifit.table.labelled_table import labelled_table
@@ -248,3 +250,28 @@ def test_a_leak_keeps_the_verdict_of_use_from_being_green():
     assert "Better than guessing, if the alert (leak) is no matter." in page
     assert '<span class="whole">--drop</span>' in page
     assert "if the alert" not in render(replace(report, alerts=()))
+
+
+def test_a_rare_class_is_the_one_in_question_and_thresholds_reach_it():
+    """Of 1,000 rows 30 are of the first class: the table calls 0.2 % to half of all rows it."""
+    rng = np.random.default_rng(0)
+    rare = np.arange(1000) < 30
+    p = np.clip(0.02 + 0.1 * rare + 0.01 * rng.random(1000), 0, 1)
+    answers = ModelAnswers(
+        np.where(rare, "fraud", "plain"), np.column_stack([p, 1 - p]), np.array(["fraud", "plain"])
+    )
+    charts = class_charts(answers)
+    assert charts["positive"] == "fraud"
+    assert charts["roc_area"] == 1.0
+    assert [line[1] for line in charts["thresholds"]] == ["500", "200", "100", "50", "20", "10", "5", "2", "0"]
+    assert charts["thresholds"][3][2:4] == ("60.0 %", "100.0 %")
+    assert ">0.1<" in charts["calibration"]
+    assert ">0.8<" not in charts["calibration"]
+    half = np.where(rng.random(1000) < 0.5, "fraud", "plain")
+    even = class_charts(ModelAnswers(half, answers.said, answers.classes))
+    assert (even["positive"], len(even["thresholds"])) == ("plain", 9)
+
+
+def test_words_of_options_are_not_broken():
+    text = _whole_options("more (--budget gives <b>more</b>)")
+    assert text == 'more <span class="whole">(--budget</span> gives &lt;b&gt;more&lt;/b&gt;)'

@@ -9,7 +9,13 @@ import pytest
 
 from certifit import fit
 from certifit.datasets import penguins_table
-from certifit.table.alerts import choice_alert, overdispersion_alert, table_alerts, usefulness_alert
+from certifit.table.alerts import (
+    choice_alert,
+    overdispersion_alert,
+    table_alerts,
+    too_good_alert,
+    usefulness_alert,
+)
 from certifit.table.cross_validation import cross_validate
 from certifit.table.labelled_table import labelled_table
 from certifit.table.portfolio.leaderboard import choice_words, leaderboard_lines
@@ -143,3 +149,52 @@ def test_rows_that_all_score_alike_have_no_interval():
     assert ledger.winner.score == 1.0
     assert "none: rows alike" in leaderboard_lines(ledger)[0]
     assert "without an interval, as all rows score alike" in choice_words(ledger)
+
+
+@pytest.mark.parametrize("target", ["kind", "amount"])
+def test_a_number_or_date_that_is_missing_for_one_class_gives_it_away(target):
+    """The day of a cancellation is known of those who cancelled: which day it is says nothing."""
+    table, rng = frame(n=600), np.random.default_rng(3)
+    gone = (table["kind"] == "yes").to_numpy()
+    table["amount"] = np.where(gone, 5.0, -5.0) + 0.01 * rng.normal(size=600)
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 600), unit="D")
+    by_chance = rng.random(600) < 0.5
+    assert "leak" not in kinds(table.assign(on=day.where(by_chance)), target)
+    assert kinds(table.assign(on=day.where(gone)), target)["leak"].startswith("on (")
+
+
+def test_no_mistake_at_all_is_rare():
+    table = frame(n=200)
+    rule = table.assign(kind=np.where((table["a"] > 0) == (table["b"] == "x"), "yes", "no"))
+    found = cross_validate(TableClassifier(), labelled_table(rule[["a", "b", "kind"]], "kind"))
+    scores = tuple(score._replace(mean=1.0) for score in found.scores)
+    faultless = replace(found, scores=scores)
+    assert "no mistake on 200 rows" in too_good_alert(faultless, 200).words
+    assert too_good_alert(faultless, 99) is None
+    assert too_good_alert(found, 200) is None
+
+
+def test_words_that_differ_in_case_alone():
+    table = frame()
+    found = kinds(
+        table.assign(town=np.resize(["Rome", "rome ", "Oslo"], 200), kind=np.resize(["Yes", "yes", "no"], 200))
+    )
+    assert found["same words"].count("'Rome' and 'rome'") == found["same words"].count("'Yes' and 'yes'") == 1
+
+
+def test_rare_classes_are_compared_by_log_loss_and_probabilities_may_be_of_use():
+    """One row in 25 is a yes, and the more likely the larger a: no row is a yes at even odds."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=3000)
+    table = pd.DataFrame({"a": a, "kind": np.where(rng.random(3000) < 1 / (1 + np.exp(4 - a)), "yes", "no")})
+    model = fit(table, "kind", model="linear, naive_bayes", budget=60)
+    assert model.search_.metric == "log loss"
+    found = cross_validate(model, labelled_table(table, "kind"))
+    alert = usefulness_alert(found)
+    assert alert.kind == "threshold"
+    assert "rank rows by them" in alert.words
+    chance = cross_validate(model, labelled_table(table.assign(a=rng.normal(size=3000)), "kind"))
+    assert usefulness_alert(chance).kind == "no use"
+    even = table.groupby("kind").head(100)
+    assert fit(even, "kind", model="linear").search_.metric == "accuracy"
+    assert fit(table, "kind", model="linear", metric="accuracy").search_.metric == "accuracy"

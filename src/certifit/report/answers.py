@@ -77,7 +77,25 @@ def loss_words(model: Any, classes: Array | None) -> str:
     return "log loss" if hasattr(model, "predict_proba") else "share of wrong answers"
 
 
-def class_charts(answers: ModelAnswers) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ChartsTuning:
+    """What pictures and tables of two classes show."""
+
+    rare: float = 0.2  # a class of a smaller share is the one in question
+    very_rare: float = 0.1  # of so small a share probabilities hardly reach the usual thresholds
+    called: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # shares of rows, for thresholds
+
+
+def _thresholds(probability: Array, share: float, tuning: ChartsTuning) -> Array:
+    """Where to draw the line (t,): in equal steps, or where given shares of all rows are called the rare class."""
+    if share >= tuning.very_rare:
+        return np.linspace(0.1, 0.9, 9)
+    ordered = np.sort(probability)[::-1]
+    places = [max(1, round(called * len(ordered))) - 1 for called in tuning.called]
+    return np.unique([*ordered[places], 0.5])
+
+
+def class_charts(answers: ModelAnswers, tuning: ChartsTuning = ChartsTuning()) -> dict[str, Any]:
     """ROC, precision and recall, calibration and thresholds of two classes; of more, the calibration alone."""
     if answers.labels_alone:
         return {}
@@ -93,18 +111,22 @@ def class_charts(answers: ModelAnswers) -> dict[str, Any]:
         return {"calibration": _calibration(tested, "probability of the answer", "answers that were right")}
     if len(np.unique(answers.y)) < 2:
         return {}
-    roc, recall = roc_band(tested, None), precision_recall_band(tested, None)
-    table = threshold_table(tested, None, np.linspace(0.1, 0.9, 9))
+    share = float(np.mean(answers.y == classes[1]))
+    # The rarer class is what is looked for, where one is rare; else the second one, which is usually "yes".
+    place = 0 if share > 1 - tuning.rare else 1
+    wanted = classes[place]
+    roc, recall = roc_band(tested, wanted), precision_recall_band(tested, wanted)
+    table = threshold_table(tested, wanted, _thresholds(answers.said[:, place], min(share, 1 - share), tuning))
     names = ("threshold", "called positive", "precision", "recall", "specificity", "F1")
     lines = zip(*(table.columns[name] for name in names), strict=True)
-    positive = shortened(str(classes[1]), 24)
+    positive = shortened(str(wanted), 24)
     return {
         "roc": _curve(roc, f"area {roc.area:.3f}"),
         "roc_area": roc.area,
         "precision_recall": _curve(recall, "precision against recall"),
-        "calibration": _calibration(tested, f"probability of {positive}", f"rows that are {positive}"),
-        "thresholds": [(f"{t:.1f}", f"{n:,}", *(_percent(share) for share in shares)) for t, n, *shares in lines],
-        "positive": classes[1],
+        "calibration": _calibration(tested, f"probability of {positive}", f"rows that are {positive}", wanted),
+        "thresholds": [(f"{t:.3g}", f"{n:,}", *(_percent(share) for share in shares)) for t, n, *shares in lines],
+        "positive": wanted,
         "note": tested.note,
     }
 
@@ -128,17 +150,19 @@ def _curve(band: CurveBand, words: str) -> Markup:
     return draw_chart(layers, across, up, f"{band.title}: {words}")
 
 
-def _calibration(tested: TestedScores, across: str, up: str) -> Markup:
-    columns = calibration_table(tested, True if tested.classes.dtype == bool else None, 10).columns
+def _calibration(tested: TestedScores, across: str, up: str, positive: Any = True) -> Markup:
+    columns = calibration_table(tested, positive, 10).columns
     p, share, low, high, rows = (np.array(columns[name]) for name in ("probability", "share", "from", "to", "rows"))
     said = [f"{n:,} rows: probability {a:.3f}, share {b:.3f}" for n, a, b in zip(rows, p, share, strict=True)]
+    most = float(max(p.max(), high.max()))
+    top = 1.0 if most > 0.5 else ChartAxis("", 0.0, most).ticks()[-1] + ChartAxis("", 0.0, most).ticks()[1]
     layers = [
-        ChartLayer("guide", np.array([0.0, 1.0]), np.array([0.0, 1.0])),
+        ChartLayer("guide", np.array([0.0, top]), np.array([0.0, top])),
         ChartLayer("whiskers", p, low, high),
         ChartLayer("dots", p, share, words=said),
     ]
     words = "Calibration: how often what was given a probability came true; the dashed line is right"
-    return draw_chart(layers, ChartAxis(across, 0.0, 1.0), ChartAxis(up, 0.0, 1.0), words)
+    return draw_chart(layers, ChartAxis(across, 0.0, top), ChartAxis(up, 0.0, top), words)
 
 
 def number_charts(answers: ModelAnswers) -> dict[str, Any]:

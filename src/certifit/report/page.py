@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from certifit.report.charts import draw_bar, draw_histogram, draw_intervals, shaded
 from certifit.report.sealing.seal import content_policy, page_digest
@@ -73,9 +73,19 @@ def _environment() -> Environment:
         "short": shortened,
         "count": "{:,}".format,
         "day": lambda days: (np.datetime64("1970-01-01") + np.timedelta64(round(days), "D")).item().isoformat(),
+        "whole_options": _whole_options,
         "capital": lambda words: words[:1].upper() + words[1:],
     }
     return environment
+
+
+def _whole_options(words: str) -> Markup:
+    """Text whose words such as --drop are not broken at the end of a line."""
+    parts = [
+        Markup('<span class="whole">{}</span>').format(word) if word.lstrip("(").startswith("--") else escape(word)
+        for word in words.split(" ")
+    ]
+    return Markup(" ").join(parts)
 
 
 def _part(name: str) -> str:
