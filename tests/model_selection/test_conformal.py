@@ -204,8 +204,31 @@ def test_the_audit_holds_for_honest_models_and_for_no_tampered_one(name):
         wrong = copy.copy(model)
         setattr(wrong, attribute, change(getattr(model, attribute)))
         assert not audit(wrong, X, y).holds, attribute
+    if model.method != "split":
+        assert not audit(without_its_worst_rows(model, 10), X, y).holds
     with pytest.raises(DataError, match="the data it was fitted on"):
         audit(model, X[:50], y[:50])
+
+
+def without_its_worst_rows(model, worst):
+    """A calibration that keeps quiet about rows that the model is wrong about, and fits its radius to the others."""
+    kept = np.sort(np.argsort(model.scores_)[:-worst])
+    wrong = copy.copy(model)
+    for name in ("scores_", "calibration_rows_", "calibration_folds_"):
+        setattr(wrong, name, getattr(model, name)[kept])
+    if not model.n_folds_:
+        k = smallest_rank(len(kept), model.coverage)
+        wrong.radius_ = {None: float(np.sort(wrong.scores_)[k - 1])}
+    return wrong
+
+
+def test_leaving_out_single_rows_is_no_name_for_folds():
+    X, y = DIABETES[0][:60], DIABETES[1][:60]
+    model = ConformalRegressor(LinearRegression(), method="cv+", n_splits=6, random_state=0).fit(X, y)
+    model.method = "jackknife+"
+    found = audit(model, X, y)
+    assert not found.holds
+    assert any("single rows" in failure for failure in found.failures())
 
 
 def test_a_radius_is_proved_by_counting():

@@ -117,8 +117,8 @@ def assess(
     >>> found
     GaussianNB, holdout: as asked for
     <BLANKLINE>
-    metric    score    from      to  by
-    accuracy   0.95  0.8758  0.9862  binomial
+    metric    score    from      to  by        covers
+    accuracy   0.95  0.8758  0.9862  binomial  at least 90 %
     <BLANKLINE>
     accuracy rests on: tested rows are independent draws of what new rows are drawn
     from; exact for any number of rows
@@ -142,8 +142,8 @@ def assess(
 def _assessment(problem: AssessedProblem, plan: AssessmentPlan, named: Mapping[str, Any], found: Found) -> Assessment:
     """Return claims with their certificate, and what is suspicious of the table."""
     claims, held_out, fits = found
-    splits, first = certify_plan(plan, problem), _first_tests(held_out)
-    claims = caution(claims, problem, named, first, sizes_of_tests(splits, plan.sizes(), first))
+    splits, first = certify_plan(plan, problem), first_tests(held_out)
+    claims = caution(claims, problem, named, first, sizes_of_tests(splits, plan.sizes(), len(first.test)))
     certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
     name = type(problem.estimator).__name__
@@ -459,7 +459,7 @@ def _out_of_bag_claim(
     return replace(claim, covers="perhaps less" if few or has_no_width(claim) else "at least")
 
 
-def _first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
+def first_tests(held_out: Sequence[UnseenAnswers]) -> UnseenAnswers:
     """Return each tested row once, with the answer of the first model that left it out."""
     first = held_out[0].answers
     if isinstance(first, AnswersOfFold):

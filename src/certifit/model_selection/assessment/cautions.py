@@ -20,6 +20,7 @@ from certifit.core import Certificate
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.metrics import ROW_METRICS
 from certifit.model_selection.assessment.resampled_errors import score_rows
+from certifit.rows import Array
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,6 @@ class CautionTuning:
     most_followed: int = 20_000  # rows whose errors are followed
 
 
-Reasons = Mapping[str, Sequence[str]]  # by metric
-
-
 def caution(
     claims: Sequence[IntervalClaim],
     problem: AssessedProblem,
@@ -53,7 +51,7 @@ def caution(
     `tested` has every tested row once; `metrics` are those of the claims, by name; `sizes` are the rows of an average
     test, and the share of tested rows that equal a fitted one.
     """
-    common = [*dependence_reasons(problem, tested, sizes[1])]
+    common = dependence_reasons(problem, tested.test, answer_errors(problem, tested), sizes[1])
     found = []
     for claim in claims:
         reasons = [*common, *_few_reasons(claim, problem, metrics[claim.metric], (tested, sizes[0]))]
@@ -65,16 +63,21 @@ def with_reasons(claim: IntervalClaim, reasons: Sequence[str]) -> IntervalClaim:
     """Return a claim that may cover less often than it says, for the reasons given."""
     if not reasons:
         return claim
-    words = f"{claim.assumption}; may cover less often than it says: {'; '.join(reasons)}"
+    words = f"{claim.assumption}; {less_often(reasons)}"
     return replace(claim, assumption=words, covers="perhaps less")
 
 
-def sizes_of_tests(splits: Certificate | None, sizes: SplitSizes | None, tested: UnseenAnswers) -> tuple[int, float]:
+def sizes_of_tests(splits: Certificate | None, sizes: SplitSizes | None, tested: int) -> tuple[int, float]:
     """Return the rows of an average test, and the share of tested rows that equal a fitted one in every column."""
     if splits is None or sizes is None:
-        return len(tested.test), 0.0
+        return tested, 0.0
     equal = float(splits.facts.get("tested rows equal to a fitted row", 0))
     return round(sizes.tested / max(1, sizes.splits)), equal / max(1, sizes.tested)
+
+
+def less_often(reasons: Sequence[str]) -> str:
+    """Return reasons in words."""
+    return f"may cover less often than it says: {', and '.join(reasons)}"
 
 
 # Rows that are no independent draws ---------------------------------------------------------------------------------
@@ -82,20 +85,21 @@ def sizes_of_tests(splits: Certificate | None, sizes: SplitSizes | None, tested:
 
 def dependence_reasons(
     problem: AssessedProblem,
-    tested: UnseenAnswers,
+    rows: Array,
+    errors: Array | None,
     equal: float,
     tuning: CautionTuning = CautionTuning(),
 ) -> list[str]:
-    """Return why rows are no independent draws, as far as the table shows it."""
+    """Return why tested rows (m,), ascending, are no independent draws, as far as table and errors (m,) show it."""
     reasons = []
     if equal > tuning.copied and targets_agree(problem, tuning.agreeing):
         reasons.append("tested rows are copies of fitted ones, which groups= keeps on one side")
     if problem.groups is not None:
-        groups = len(np.unique(problem.groups[tested.test]))
+        groups = len(np.unique(problem.groups[rows]))
         if groups < tuning.fewest_groups:
             reasons.append(f"{groups} groups are few")
         return reasons
-    share = 0.0 if problem.reconstructs else neighbours_alike(problem, tested, tuning)
+    share = 0.0 if problem.reconstructs or errors is None else neighbours_alike(problem, rows, errors, tuning)
     if share:
         reasons.append(
             f"errors of rows that follow each other are alike (correlation {share:.2f}), as where rows follow in "
@@ -113,34 +117,33 @@ def targets_agree(problem: AssessedProblem, least: float) -> bool:
     return bool(len(same) and np.mean(same) >= least)
 
 
+def answer_errors(problem: AssessedProblem, tested: UnseenAnswers) -> Array | None:
+    """Return by how much tested rows are missed (m,): of classes, 1 for a wrong one."""
+    said = tested.answers.get("predict")
+    if said is None or np.shape(said) != tested.test.shape:
+        return None
+    y = problem.y[tested.test]
+    return np.asarray(said != y if problem.classes is not None else y - said, dtype=np.float64)
+
+
 def neighbours_alike(
-    problem: AssessedProblem, tested: UnseenAnswers, tuning: CautionTuning = CautionTuning()
+    problem: AssessedProblem, rows: Array, errors: Array, tuning: CautionTuning = CautionTuning()
 ) -> float:
-    """Return the correlation of the errors of rows that follow each other, 0 where it may be chance.
+    """Return the correlation of the errors (m,) of rows (m,) that follow each other, 0 where it may be chance.
 
     In a table that is sorted by its target neighbours have like errors although rows are independent: nothing is
     told there.
     """
-    if "predict" not in tested.answers or len(tested.test) < 8:
+    rows, errors = rows[: tuning.most_followed], errors[: tuning.most_followed]
+    ascends = np.diff(problem.y[rows].astype(np.float64) if problem.classes is None else problem.codes[rows])
+    if len(rows) < 2 or (ascends >= 0).all() or (ascends <= 0).all() or not np.isfinite(errors).all():
         return 0.0
-    rows = tested.test[: tuning.most_followed]
-    y = problem.y[rows] if problem.classes is None else problem.codes[rows]
-    ascends = np.diff(y) if y.dtype.kind != "u" else np.diff(y.astype(np.int64))
-    if (ascends >= 0).all() or (ascends <= 0).all():
-        return 0.0
-    said = np.asarray(tested.answers["predict"][: len(rows)])
-    if problem.classes is None:
-        error = problem.y[rows].astype(np.float64) - said if said.shape == rows.shape else np.zeros(len(rows))
-    else:
-        error = (said != problem.y[rows]).astype(np.float64)
-    if not np.isfinite(error).all():
-        return 0.0
-    error -= error.mean()
-    size = float(np.abs(error).max())
+    apart = errors - errors.mean()
+    size = float(np.abs(apart).max())
     if size == 0:
         return 0.0
-    error /= size
-    share = float(error[1:] @ error[:-1]) / float(error @ error)
+    apart /= size
+    share = float(apart[1:] @ apart[:-1]) / float(apart @ apart)
     return share if share > tuning.alike and share * np.sqrt(len(rows)) > tuning.sure else 0.0
 
 
@@ -164,13 +167,20 @@ def _few_reasons(
     of_rows = claim.way == "normal" or len(claim.values) == n
     scores = claim.values if of_rows else score_rows(ROW_METRICS[metric], problem, tested)
     scores = scores if of_rows else problem.weighed(scores, tested.test)
-    needed = rows_for_normal(scores, tuning.fewest_rows)
-    if n < needed:
-        return [f"{n} tested rows are few for a limit theorem where scores are as skewed as these"]
+    skewed = skewness_reasons(scores, tuning)
+    if skewed:
+        return skewed
     kinds = 0 if problem.classes is None else len(problem.classes)
     if claim.way != "normal" and n < tuning.rows_of_class * kinds:
         return [f"{n} rows are few for {kinds} classes, of which folds leave fewer still to fit"]
     return []
+
+
+def skewness_reasons(scores: Array, tuning: CautionTuning = CautionTuning()) -> list[str]:
+    """Return why the mean of scores of rows (n,) is not about normal."""
+    if len(scores) >= rows_for_normal(scores, tuning.fewest_rows):
+        return []
+    return [f"{len(scores)} tested rows are few for a limit theorem where scores are as skewed as these"]
 
 
 def _few_of_class(

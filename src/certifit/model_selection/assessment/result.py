@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +57,10 @@ class Assessment(TabledResult):
             "from": [claim.low for claim in self.claims],
             "to": [claim.high for claim in self.claims],
             "by": [claim.way for claim in self.claims],
+            "covers": [_covered(claim) for claim in self.claims],
         }
-        notes = [f"{claim.metric} rests on: {claim.assumption}" for claim in self.claims]
-        return ResultTable(f"{self.model}, {self.plan.method}: {self.plan.why}", columns, (*notes, *self.plan.notes))
+        notes = (*_grounds(self.claims), *self.plan.notes)
+        return ResultTable(f"{self.model}, {self.plan.method}: {self.plan.why}", columns, notes)
 
     # Classifiers ----------------------------------------------------------------------------------------------
 
@@ -114,3 +116,28 @@ class Assessment(TabledResult):
         confidence = self.claims[0].confidence
         y = np.asarray(self.problem.y)[self.tested.test]
         return TestedScores(y, classes, self.tested.answers, confidence, worth)
+
+
+def _covered(claim: IntervalClaim) -> str:
+    """Return how often an interval holds the truth, in words."""
+    share = f"{100 * claim.confidence:g} %"
+    return f"less than {share}?" if claim.covers == "perhaps less" else f"{claim.covers} {share}" * bool(claim.covers)
+
+
+def _grounds(claims: tuple[IntervalClaim, ...]) -> list[str]:
+    """Return what intervals rest on: first what all have in common, then what is to be said of some."""
+    clauses = [claim.assumption.split("; ") for claim in claims]
+    common = [clause for clause in clauses[0] if all(clause in others for others in clauses[1:])]
+    notes = [f"{_listed(claims)} on: {'; '.join(common)}"] if common else []
+    own: dict[str, list[IntervalClaim]] = {}
+    for claim, said in zip(claims, clauses, strict=True):
+        own.setdefault("; ".join(clause for clause in said if clause not in common), []).append(claim)
+    for words, some in own.items():
+        if words:
+            more = f"{', '.join(claim.metric for claim in some)}:" if common else f"{_listed(some)} on:"
+            notes.append(f"{more} {words}")
+    return notes
+
+
+def _listed(claims: Sequence[IntervalClaim]) -> str:
+    return f"{', '.join(claim.metric for claim in claims)} {'rests' if len(claims) == 1 else 'rest'}"

@@ -27,6 +27,12 @@ from certifit.core.progress import counted
 from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem
+from certifit.model_selection.assessment.cautions import (
+    dependence_reasons,
+    less_often,
+    sizes_of_tests,
+    skewness_reasons,
+)
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics
@@ -154,9 +160,21 @@ def choose_setting(
     )
     splits = certify_plan(plan, problem)
     assert splits is not None
+    plan = _cautioned(problem, plan, claim, splits)
     best = given[numbers[claim.chosen]]
     fitted = replace(problem, estimator=clone(estimator).set_params(**best)).fit()
     return SettingChoice(tuple(given), claim, certify_choice(claim, splits), plan, fitted, terms["rule"])
+
+
+def _cautioned(
+    problem: AssessedProblem, plan: AssessmentPlan, claim: ChoiceClaim, splits: Certificate
+) -> AssessmentPlan:
+    """Return the plan with a note where the interval may cover less often than it says."""
+    rows, scores = np.arange(len(problem.y)), claim.scores[:, claim.chosen]
+    _, equal = sizes_of_tests(splits, plan.sizes(), len(rows))
+    reasons = dependence_reasons(problem, rows, scores, equal)
+    reasons += skewness_reasons(scores)
+    return replace(plan, notes=(*plan.notes, f"the interval {less_often(reasons)}")) if reasons else plan
 
 
 def _terms(options: dict[str, Any]) -> dict[str, Any]:

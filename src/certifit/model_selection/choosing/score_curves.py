@@ -14,7 +14,8 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Certificate, Setting
 from certifit.core.progress import counted
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.assess import make_problem, score_span, split_scores
+from certifit.model_selection.assessment.assess import first_tests, make_problem, score_span, split_scores
+from certifit.model_selection.assessment.cautions import caution, sizes_of_tests
 from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.intervals import corrected_claim
@@ -48,7 +49,9 @@ class ScoreCurve(TabledResult):
             "to": [claim.high for claim in self.claims],
             "rows fitted": self.fitted.tolist(),
         }
-        note = f"intervals of {100 * self.claims[0].confidence:g} %, each for itself; {self.claims[0].assumption}"
+        doubtful = [claim for claim in self.claims if claim.covers == "perhaps less"]
+        shown = (doubtful or self.claims)[0]
+        note = f"intervals of {100 * shown.confidence:g} %, each for itself; {shown.assumption}"
         return ResultTable(f"{self.model}: {self.metric} by {self.axis}", columns, (note, *self.plan.notes))
 
 
@@ -217,7 +220,12 @@ def _curve(
         train = splits[0][0]
         again = UnseenAnswers(train, len(train), one.answers_of(one.fit(train), train))
         fitted.append(float(split_scores(one, name, metric, [again])[0]))
-    certificate = certify_intervals(claims, certify_plan(plan, problem), plan.sizes())
+    splits = certify_plan(plan, problem)
+    for place, (one, _, answers) in enumerate(held):
+        first = first_tests(answers)
+        sizes = sizes_of_tests(splits, plan.sizes(), len(first.test))
+        claims[place : place + 1] = caution([claims[place]], one, {claims[place].metric: metric}, first, sizes)
+    certificate = certify_intervals(claims, splits, plan.sizes())
     return ScoreCurve(
         type(problem.estimator).__name__, axis[0], tuple(axis[1]), name, tuple(claims), np.array(fitted), certificate,
         plan,

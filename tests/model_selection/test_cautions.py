@@ -1,0 +1,132 @@
+"""Intervals say so where what they rest on is seen not to hold: each case with one beside it that is sound."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
+
+from certifit import assess, assess_sizes, choose_setting, compare_models
+from certifit.checkers.model_selection.intervals import certify_intervals, rows_for_normal, separate_tests
+from certifit.model_selection import TimeHoldout
+from certifit.model_selection.assessment.plans import certify_plan
+
+ABSOLUTE, SQUARED = "neg_mean_absolute_error", "neg_mean_squared_error"
+
+
+def two_classes(n, seed=0, share=0.5, apart=1.5):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation((np.arange(n) < share * n).astype(int))
+    return rng.normal(size=(n, 3)) + apart * y[:, None], y
+
+
+def line(errors, seed=0):
+    X = np.random.default_rng(seed).normal(size=(len(errors), 3))
+    return X, X @ np.array([1.0, 0.0, -1.0]) + errors
+
+
+@pytest.mark.parametrize("method", ["holdout", "k-fold", "leave-one-out", ".632+"])
+def test_copies_of_rows(method):
+    X, y = two_classes(60)
+    found = assess(GaussianNB(), np.repeat(X, 4, axis=0), np.repeat(y, 4), method=method)["accuracy"]
+    assert found.covers == "perhaps less"
+    assert "copies of fitted ones" in found.assumption
+    # Rows of few different values are equal by chance, and then have different targets.
+    rng = np.random.default_rng(0)
+    few = rng.integers(3, size=(240, 2)).astype(float)
+    found = assess(
+        GaussianNB(), few, rng.permutation((few[:, 0] + rng.normal(size=240) > 1).astype(int)), method=method
+    )
+    assert "copies" not in found["accuracy"].assumption
+
+
+@pytest.mark.parametrize("method", ["holdout", "k-fold", TimeHoldout(0.3)])
+def test_rows_in_time_order(method):
+    noise = np.random.default_rng(0).normal(size=400)
+    found = assess(LinearRegression(), *line(lfilter([1.0], [1.0, -0.95], noise)), method=method, metrics=ABSOLUTE)
+    assert found[ABSOLUTE].covers == "perhaps less"
+    assert "follow each other are alike" in found[ABSOLUTE].assumption
+    assert found.certificate.holds
+    found = assess(LinearRegression(), *line(noise), method=method, metrics=ABSOLUTE)
+    assert "alike" not in found[ABSOLUTE].assumption
+
+
+def test_a_table_that_is_sorted_by_its_target_is_not_taken_for_a_series():
+    found = assess(GaussianNB(), *load_iris(return_X_y=True), method="k-fold", metrics="neg_brier_score")
+    assert "alike" not in found["neg_brier_score"].assumption
+
+
+def test_rows_that_belong_together_are_met_by_groups():
+    rng, member = np.random.default_rng(0), np.repeat(np.arange(50), 6)
+    X, y = line(rng.normal(size=50)[member] + 0.3 * rng.normal(size=300))
+    alone = assess(LinearRegression(), X, y, metrics=ABSOLUTE)[ABSOLUTE]
+    assert alone.covers == "perhaps less"
+    together = assess(LinearRegression(), X, y, metrics=ABSOLUTE, groups=member)[ABSOLUTE]
+    assert together.covers == "at least"
+    few = assess(LinearRegression(), X, y, metrics=ABSOLUTE, groups=member // 5)[ABSOLUTE]
+    assert few.covers == "perhaps less"
+    assert "10 groups are few" in few.assumption
+
+
+def test_skewed_scores_need_more_rows():
+    """Of a share p of right rows the skewness is (1 - 2p) / √(p (1 - p)): 25 g² is 33 for 3/4, and 1,176 for 0.98."""
+    assert rows_for_normal(np.repeat([0.0, 1.0], [25, 75])) == pytest.approx(25 * 0.25 / (3 / 16))
+    assert rows_for_normal(np.repeat([0.0, 1.0], [2, 98])) == pytest.approx(25 * 0.96**2 / (0.02 * 0.98))
+    errors = np.random.default_rng(1).standard_t(2.5, size=150)
+    for method in ("k-fold", "repeated", "leave-one-out", ".632+"):
+        found = assess(LinearRegression(), *line(errors), method=method, metrics=SQUARED)[SQUARED]
+        assert found.covers == "perhaps less", method
+    normal = np.random.default_rng(1).normal(size=150)
+    assert assess(LinearRegression(), *line(normal), metrics=ABSOLUTE)[ABSOLUTE].covers == "at least"
+
+
+def test_few_rows_of_a_class_are_few_for_an_area():
+    rare = assess(GaussianNB(), *two_classes(200, share=0.08), method="k-fold", metrics="roc_auc")["roc_auc"]
+    assert rare.covers == "perhaps less"
+    assert "16 tested rows of class 1, 1.6 a test" in rare.assumption
+    assert assess(GaussianNB(), *two_classes(200), method="k-fold", metrics="roc_auc")["roc_auc"].covers == "at least"
+
+
+def test_who_claims_more_than_the_scores_allow_is_refused():
+    errors = np.random.default_rng(1).standard_t(2.5, size=150)
+    found = assess(LinearRegression(), *line(errors), method="leave-one-out", metrics=SQUARED)
+    splits = certify_plan(found.plan, found.problem)
+    assert certify_intervals(found.claims, splits, found.plan.sizes()).holds
+    boast = replace(found[SQUARED], covers="at least")
+    assert not certify_intervals([boast], splits, found.plan.sizes()).holds
+
+
+def test_the_table_says_how_often_intervals_cover_and_repeats_nothing():
+    found = assess(GaussianNB(), *two_classes(400), method="k-fold", metrics=["accuracy", "roc_auc", "neg_log_loss"])
+    assert found.table().columns["covers"][0] == "at least 90 %"
+    words = " ".join(str(found).split())
+    assert words.count("Nadeau & Bengio") == 1
+    assert "accuracy, roc_auc, neg_log_loss rest on: scores of splits" in words
+    for claim in found.claims:
+        for clause in claim.assumption.split("; "):
+            assert clause in words
+
+
+def test_choices_and_curves_say_so_too():
+    noise = lfilter([1.0], [1.0, -0.95], np.random.default_rng(0).normal(size=200))
+    X, y = line(noise)
+    choice = choose_setting(LinearRegression(), {"fit_intercept": [True, False]}, X, y, draws=50, n_splits=5)
+    assert "follow each other are alike" in " ".join(str(choice).split())
+    curve = assess_sizes(LinearRegression(), X, y, sizes=(0.5, 1.0), n_splits=5)
+    assert "follow each other are alike" in " ".join(str(curve).split())
+    assert curve.certificate.holds
+
+
+def test_models_that_are_alike_are_told_apart_by_no_more_tests_than_share_no_row():
+    """50 tests of a tenth of the rows are worth ten: Student's t with 9 degrees of freedom, not with 49."""
+    X, y = two_classes(80, apart=0.8)
+    models = {"smooth": GaussianNB(var_smoothing=0.3), "plain": GaussianNB()}
+    pair = compare_models(models, X, y).pairs[0]
+    assert separate_tests(50, 1 / 9) == pytest.approx(9)
+    d = pair.claim.differences
+    error = np.sqrt((1 / 50 + 1 / 9) * d.var(ddof=1))
+    # 2.262157 is the 97.5 % quantile of t with 9 degrees of freedom, in any table.
+    assert pair.high - pair.claim.difference == pytest.approx(2.262157 * error, rel=1e-6)
