@@ -72,7 +72,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "short": shortened,
         "count": "{:,}".format,
-        "day": lambda days: (np.datetime64("1970-01-01") + np.timedelta64(round(days), "D")).item().isoformat(),
+        "day": lambda days: str(np.datetime64(round(days), "D")),
         "whole_options": _whole_options,
         "capital": lambda words: words[:1].upper() + words[1:],
     }
