@@ -10,8 +10,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 
 from certifit import assess, assess_sizes, choose_setting, compare_models
+from certifit.checkers.model_selection.choices import certify_choice
 from certifit.checkers.model_selection.intervals import certify_intervals, rows_for_normal, separate_tests
 from certifit.model_selection import TimeHoldout
+from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.plans import certify_plan
 
 ABSOLUTE, SQUARED = "neg_mean_absolute_error", "neg_mean_squared_error"
@@ -30,8 +32,16 @@ def line(errors, seed=0):
 
 @pytest.mark.parametrize("method", ["holdout", "k-fold", "leave-one-out", ".632+"])
 def test_copies_of_rows(method):
+    """Where most rows are copies there is no interval; where few are, it says so."""
     X, y = two_classes(60)
-    found = assess(GaussianNB(), np.repeat(X, 4, axis=0), np.repeat(y, 4), method=method)["accuracy"]
+    found = assess(GaussianNB(), np.repeat(X, 4, axis=0), np.repeat(y, 4), method=method)
+    assert found["accuracy"].way == "none"
+    assert np.isnan([found["accuracy"].low, found["accuracy"].high]).all()
+    assert "copies of fitted ones" in found["accuracy"].assumption
+    assert found.certificate.holds
+    X, y = two_classes(200)
+    some = np.concatenate([np.arange(200), np.arange(8)])
+    found = assess(GaussianNB(), X[some], y[some], method=method)["accuracy"]
     assert found.covers == "perhaps less"
     assert "copies of fitted ones" in found.assumption
     # Rows of few different values are equal by chance, and then have different targets.
@@ -47,7 +57,7 @@ def test_copies_of_rows(method):
 def test_rows_in_time_order(method):
     noise = np.random.default_rng(0).normal(size=400)
     found = assess(LinearRegression(), *line(lfilter([1.0], [1.0, -0.95], noise)), method=method, metrics=ABSOLUTE)
-    assert found[ABSOLUTE].covers == "perhaps less"
+    assert found[ABSOLUTE].way == "none"
     assert "follow each other are alike" in found[ABSOLUTE].assumption
     assert found.certificate.holds
     found = assess(LinearRegression(), *line(noise), method=method, metrics=ABSOLUTE)
@@ -59,11 +69,59 @@ def test_a_table_that_is_sorted_by_its_target_is_not_taken_for_a_series():
     assert "alike" not in found["neg_brier_score"].assumption
 
 
+def test_rows_that_follow_each_other_a_little_keep_an_interval():
+    """√(1.15 / 0.85) times the error of independent rows: 1.645 of these are 1.414, which cover 84 %."""
+    weak = lfilter([1.0], [1.0, -0.15], np.random.default_rng(0).normal(size=2000))
+    found = assess(LinearRegression(), *line(weak), method="k-fold", metrics=ABSOLUTE)
+    assert found[ABSOLUTE].covers == "perhaps less"
+
+
+def test_independent_rows_that_are_sorted_by_a_column_keep_their_interval():
+    """A line through a bend misses rows that follow each other by as much, however independent they are."""
+    x = np.linspace(0, 3, 200)
+    y = x**2 + 0.1 * np.random.default_rng(0).normal(size=200)
+    found = assess(LinearRegression(), x[:, None], y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
+    assert found.covers == "perhaps less"
+    mixed = np.random.default_rng(1).permutation(200)
+    assert assess(LinearRegression(), x[mixed, None], y[mixed], method="k-fold", metrics=ABSOLUTE)[ABSOLUTE].covers
+
+
+def test_tables_of_classes_have_no_intervals_where_rows_are_copies():
+    X, y = two_classes(60)
+    found = assess(GaussianNB(), np.repeat(X, 4, axis=0), np.repeat(y, 4), method="k-fold")
+    tables = found.per_class(), found.confusion(), found.thresholds(), found.calibration()
+    for table in tables:
+        ends = [values for name, values in table.columns.items() if name.split()[-1] in ("from", "to")]
+        assert ends
+        assert np.isnan(np.array(ends)).all()
+        assert "no intervals: " in " ".join(str(table).split())
+        table.plot()
+    for band in ("DKW", "bootstrap"):
+        for curve in (found.roc(band=band), found.precision_recall(band=band)):
+            assert np.isnan(curve.low).all()
+            assert "copies of fitted ones" in " ".join(str(curve).split())
+            curve.plot()
+    sound = assess(GaussianNB(), X, y, method="k-fold").per_class()
+    assert np.isfinite(sound.columns["recall from"]).all()
+
+
+def test_folds_of_single_groups_are_drawn_once():
+    """Drawn five times they are the same five times, and 50 scores would be taken for more than the ten they are."""
+    member = np.repeat(np.arange(10), 10)
+    X, y = line(np.random.default_rng(0).normal(size=100))
+    found = {
+        method: assess(LinearRegression(), X, y, method=method, metrics=ABSOLUTE, groups=member)[ABSOLUTE]
+        for method in ("k-fold", "repeated")
+    }
+    assert len(found["repeated"].values) == 10
+    assert found["repeated"].high - found["repeated"].low == pytest.approx(found["k-fold"].high - found["k-fold"].low)
+
+
 def test_rows_that_belong_together_are_met_by_groups():
     rng, member = np.random.default_rng(0), np.repeat(np.arange(50), 6)
     X, y = line(rng.normal(size=50)[member] + 0.3 * rng.normal(size=300))
     alone = assess(LinearRegression(), X, y, metrics=ABSOLUTE)[ABSOLUTE]
-    assert alone.covers == "perhaps less"
+    assert alone.way == "none"
     together = assess(LinearRegression(), X, y, metrics=ABSOLUTE, groups=member)[ABSOLUTE]
     assert together.covers == "at least"
     few = assess(LinearRegression(), X, y, metrics=ABSOLUTE, groups=member // 5)[ABSOLUTE]
@@ -114,6 +172,11 @@ def test_choices_and_curves_say_so_too():
     noise = lfilter([1.0], [1.0, -0.95], np.random.default_rng(0).normal(size=200))
     X, y = line(noise)
     choice = choose_setting(LinearRegression(), {"fit_intercept": [True, False]}, X, y, draws=50, n_splits=5)
+    assert np.isnan([choice.claim.low, choice.claim.high]).all()
+    assert choice.certificate.holds
+    given = replace(choice.claim, low=choice.claim.corrected - 1, high=choice.claim.corrected + 1)
+    assert not certify_choice(given, certify_plan(choice.plan, make_problem(LinearRegression(), X, y, {}))).holds
+    choice.plot()
     assert "follow each other are alike" in " ".join(str(choice).split())
     curve = assess_sizes(LinearRegression(), X, y, sizes=(0.5, 1.0), n_splits=5)
     assert "follow each other are alike" in " ".join(str(curve).split())

@@ -133,7 +133,7 @@ def audit_conformal(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float)
         scores[here] = plain_scores(model, fitted, _take(X, rows[here]), target[rows[here]])
     told = np.asarray(model.scores_)
     off = float(np.abs(scores - told).max()) if told.shape == scores.shape else math.inf
-    size = max(1.0, float(np.abs(scores).max()))
+    size = float(np.abs(scores).max())
     groups = np.asarray(model.calibration_groups_) if model.calibration_groups_ is not None else None
     strata = target[rows] if getattr(model, "conditional", None) == "class" else groups
     by = by_group(scores, strata)
@@ -187,7 +187,7 @@ def _refit(
 def _distance(model: Any, pair: tuple[Any, Any], X: Any) -> float:
     """Return how far the answers of two fitted models are apart, in the size of the second's."""
     a, b = (answers_of(model, fitted, X) for fitted in pair)
-    return float(np.abs(a - b).max()) / max(1.0, float(np.abs(b).max()))
+    return float(np.abs(a - b).max()) / max(float(np.abs(b).max()), 1e-300)
 
 
 def answers_of(model: Any, fitted: Any, X: Any) -> Array:
