@@ -3,14 +3,25 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.signal import lfilter
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 
-from certifit import assess, assess_sizes, choose_setting, compare_models
+from certifit import (
+    ConformalClassifier,
+    ConformalRegressor,
+    assess,
+    assess_sizes,
+    audit,
+    choose_setting,
+    compare_models,
+)
 from certifit.checkers.model_selection.choices import certify_choice
+from certifit.checkers.model_selection.copies import copied_share
 from certifit.checkers.model_selection.intervals import certify_intervals, rows_for_normal, separate_tests
 from certifit.model_selection import TimeHoldout
 from certifit.model_selection.assessment.assess import make_problem
@@ -193,3 +204,42 @@ def test_models_that_are_alike_are_told_apart_by_no_more_tests_than_share_no_row
     error = np.sqrt((1 / 50 + 1 / 9) * d.var(ddof=1))
     # 2.262157 is the 97.5 % quantile of t with 9 degrees of freedom, in any table.
     assert pair.high - pair.claim.difference == pytest.approx(2.262157 * error, rel=1e-6)
+
+
+def test_models_get_no_verdict_on_copies():
+    """Four copies of each row make p-values that small of differences which the rows themselves do not tell apart."""
+    X, y = two_classes(60)
+    models = {"plain": GaussianNB(), "smooth": GaussianNB(var_smoothing=100.0)}
+    for test in ("corrected t", "5x2cv F", "McNemar"):
+        found = compare_models(models, np.repeat(X, 4, axis=0), np.repeat(y, 4), test=test)
+        assert [pair.verdict for pair in found.pairs] == ["no verdict"]
+        assert np.isnan(found.table().columns["p"]).all()
+        assert "nothing is said of which model is better" in found.certificate.claim
+        assert found.certificate.holds
+        found.plot()
+    assert compare_models(models, X, y).pairs[0].verdict != "no verdict"
+
+
+def test_equal_rows_of_few_values_are_no_copies():
+    """Of three columns of three values 27 different rows can be drawn: most of 400 equal another, by chance."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(400, 3)).astype(float)
+    y = (X.sum(axis=1) > 3).astype(int)  # so that equal rows agree
+    assert assess(GaussianNB(), X, y, method="k-fold")["accuracy"].way == "corrected t"
+    assert ConformalClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.holds
+    words = pd.DataFrame({"a": np.array(["x", "y", "z"])[X[:, 0].astype(int)], "b": X[:, 1]})
+    assert copied_share(words, y, np.arange(100), np.zeros(100, int)) == 0
+
+
+@pytest.mark.parametrize("method", ["split", "cv+", "jackknife+"])
+def test_conformal_models_of_copies_prove_nothing(method):
+    """One neighbour knows copies by heart: its radius is 0, and no new row is within it."""
+    X, y = line(np.random.default_rng(0).normal(size=40))
+    copies = np.repeat(X, 3, axis=0), np.repeat(y, 3)
+    model = ConformalRegressor(KNeighborsRegressor(1), method=method, coverage=0.8, random_state=0).fit(*copies)
+    assert not model.certificate_.holds
+    assert "copies of fitted ones" in model.certificate_.failures()[0]
+    assert not audit(model, *copies).holds
+    sound = ConformalRegressor(KNeighborsRegressor(1), method=method, coverage=0.8, random_state=0).fit(X, y)
+    assert sound.certificate_.holds
+    assert audit(sound, X, y).holds

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.model_selection.copies import equal_by_chance
 from certifit.checkers.model_selection.intervals import IntervalClaim, rows_for_normal
 from certifit.checkers.model_selection.splits import SplitSizes, row_keys
 from certifit.core import Certificate
@@ -124,7 +125,8 @@ def dependence_doubts(
     doubts = []
     if equal > tuning.copied and targets_agree(problem, tuning.agreeing):
         words = f"{100 * equal:.2g} % of tested rows are copies of fitted ones, which groups= keeps on one side"
-        doubts.append(IntervalDoubt(words, equal > tuning.mostly_copied))
+        first = np.unique(row_keys(problem.X), return_index=True)[1] if equal > tuning.mostly_copied else ()
+        doubts.append(IntervalDoubt(words, len(first) > 0 and not equal_by_chance(problem.X, problem.y, first)))
     if problem.groups is not None:
         groups = len(np.unique(problem.groups[rows]))
         if groups < tuning.fewest_groups:

@@ -315,10 +315,10 @@ def _hold_out_settings(
     """
     chosen = [replace(problem, estimator=_with_setting(problem.estimator, setting)) for setting in settings]
     n_jobs, timed, first = problem.n_jobs, FitTimes(), 0
-    serial = n_jobs == 1 or hold_out_by_sums(chosen[0], splits) is not None
+    serial = n_jobs == 1 or _by_sums(chosen[0], settings[0], splits) is not None
     while first < len(settings) and (serial or (n_jobs is None and not timed.spreads(len(settings) - first))):
         with timed.another():
-            by_sums = hold_out_by_sums(chosen[first], splits)
+            by_sums = _by_sums(chosen[first], settings[first], splits)
             fits = (_fit_setting(chosen[first], settings[first], splits, i) for i in range(len(splits)))
             found = [*fits] if by_sums is None else by_sums
         first += 1
@@ -381,11 +381,25 @@ def _with_setting(estimator: Any, setting: Mapping[str, Any]) -> Any:
         ) from error  # fmt: skip
 
 
+def _by_sums(
+    problem: AssessedProblem, setting: Mapping[str, Any], splits: Sequence[Split]
+) -> list[UnseenAnswers] | None:
+    with _naming(setting):
+        return hold_out_by_sums(problem, splits)
+
+
 def _fit_setting(
     problem: AssessedProblem, setting: Mapping[str, Any], splits: Sequence[Split], number: int
 ) -> UnseenAnswers:
-    try:
+    with _naming(setting):
         return problem.hold_out_one(splits[number], number, len(splits))
+
+
+@contextmanager
+def _naming(setting: Mapping[str, Any]) -> Iterator[None]:
+    """Say of a refusal which setting it is about."""
+    try:
+        yield
     except DataError as error:
         raise DataError(
             got=f"the setting {dict(setting)}: {error.got}", wanted=error.wanted, fix=error.fix or "Leave it out."
