@@ -124,7 +124,7 @@ def dependence_doubts(
     """Return why tested rows (m,), ascending, are no independent draws, as far as table and errors (m,) show it."""
     doubts = []
     if equal > tuning.copied and targets_agree(problem, tuning.agreeing):
-        words = f"{100 * equal:.2g} % of tested rows are copies of fitted ones, which groups= keeps on one side"
+        words = f"{100 * equal:.3g} % of tested rows are copies of fitted ones, which groups= keeps on one side"
         first = np.unique(row_keys(problem.X), return_index=True)[1] if equal > tuning.mostly_copied else ()
         doubts.append(IntervalDoubt(words, len(first) > 0 and not equal_by_chance(problem.X, problem.y, first)))
     if problem.groups is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -24,7 +25,7 @@ from certifit.checkers.model_selection.copies import copied_share
 from certifit.checkers.model_selection.splits import Split
 from certifit.core import Certificate, Setting
 from certifit.core.settings import Settings
-from certifit.exceptions import DataError
+from certifit.exceptions import CertificateWarning, DataError
 from certifit.model_selection.assessment.held_out import take_rows, with_rows
 from certifit.model_selection.assessment.intervals import clopper_pearson
 from certifit.model_selection.conformal.summary import CalibrationSummary
@@ -222,6 +223,9 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         self.radius_ = {} if self.n_folds_ else {g: _radius(s, self.coverage) for g, s in scores.items()}
         claim = ConformalClaim(self.coverage, scores, self.radius_, self.n_folds_, self.method == "prefit", copied)
         self.certificate_ = certify_conformal(claim)
+        if not self.certificate_.holds:
+            words = f"nothing is proved of how many new rows are covered: {self.certificate_.failures()[0]}"
+            warnings.warn(words, CertificateWarning, stacklevel=3)
 
     def _check_enough(self, group: Any, n: int) -> None:
         needed = rows_needed(self.coverage)
