@@ -85,7 +85,7 @@ def transpose(X: Matrix) -> Matrix:
 def block_rows(row_entries: float) -> int:
     """Return how many rows with this many entries make a block: a power of two.
 
-    With a power of two, a Dask partition or file of 2^k rows is a whole subtree of the sum: see `tree_sum`.
+    With a power of two, a Dask partition of 2^k rows has whole blocks, and none has to be moved to another.
 
     >>> block_rows(784), block_rows(50), block_rows(16), block_rows(50_000)
     (2048, 8192, 32768, 64)
