@@ -75,10 +75,10 @@ class BinnedNodes(NamedTuple):
 def finished_tree(tree: BinnedNodes, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
     """A tree as it has grown, with the values of its leaves."""
     nodes = tree.nodes
-    left = nodes["left"].copy()
-    inner, asks_number = left >= 0, left >= 0
-    column = np.where(inner, nodes["column"], -1)
-    sides, kinds = np.empty((0, 256), np.uint8), np.full(len(nodes), -1)
+    left, column = nodes["left"].copy(), nodes["column"].copy()
+    inner = left >= 0
+    column[leaves] = -1
+    asks_number, sides, kinds = inner, np.empty((0, 256), np.uint8), np.full(len(nodes), -1)
     if any(map(len, bins.categories)):
         categorical = inner & bins.is_categorical[column]
         asks_number = inner & ~categorical

@@ -10,7 +10,6 @@ the rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
@@ -252,7 +251,7 @@ class Stagewise:
 
     def _newton_steps(self, tree: GrownTree, k: int, sizes: SlopeSizes) -> Array:
         """-g / (h + λ) of each leaf, from sums in units of 2⁻⁶¹ of all."""
-        scales = np.array([2.0 ** (61 - math.frexp(size or 1.0)[1]) for size in sizes[:2]])
+        scales = np.ldexp(1.0, 61 - np.frexp([sizes.slope or 1.0, sizes.curvature or 1.0])[1])
         workers, pairs = self.learner.workers, self.pairs[k]
         sums = np.zeros((workers.count, 2, len(tree.leaves), 2), np.int64)
         workers.run(
@@ -261,4 +260,4 @@ class Stagewise:
         units, parts = sums.sum(axis=0)
         G, H = ((units + parts / 2.0**31) / scales).T
         H = H + self.rules.l2_regularization
-        return np.where(H > 0, -G / np.where(H > 0, H, 1.0), 0.0)
+        return -G / H if H.min(initial=1.0) > 0 else np.where(H > 0, -G / np.where(H > 0, H, 1.0), 0.0)

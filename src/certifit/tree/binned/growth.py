@@ -24,6 +24,7 @@ from certifit.tree.binned.plain_growth import grow_plainly, plain_pack
 from certifit.tree.binned.search_loops import NODE, BinnedRules
 
 PLAIN_FIRST, PLAIN_PAIRS = PlainFirst(grow_alone), PlainFirst(pack_pairs)
+_ANY_DEPTH = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,11 @@ class BinnedGrower:
     def grow(self, scale: PackedScale, seed: int, largest_hessian: float) -> GrowingTree:
         """Grow a tree on the packed pairs; it is overwritten by the next."""
         limits, d = self.limits, self.d
+        depth = limits.max_depth or _ANY_DEPTH
         rules = BinnedRules(
             scale.shift, limits.l2_regularization * scale.scales[1], scale.value_unit, limits.min_samples_leaf,
             max(self.tuning.leaf_hessian * scale.scales[1], 0.5), min(d, limits.max_features or d), seed,
-            limits.monotone is not None, limits.max_leaf_nodes or -1, limits.max_depth or np.iinfo(np.int64).max,
+            limits.monotone is not None, limits.max_leaf_nodes or -1, depth,
             max(self.tuning.counted_rows, 32 * limits.min_samples_leaf), scale.constant,
             math.ceil(largest_hessian * scale.scales[1]) + 1,
         )  # fmt: skip
@@ -178,7 +180,7 @@ class BinnedGrower:
             codes.reshape(-1), np.empty(n, np.int64), self.first_rows.copy(), np.empty(n, np.int32), columns,
             np.ascontiguousarray(groups, np.uint8), np.zeros(2 * most, NODE).view(np.recarray),
             np.zeros((2 * most, chunks, 2), np.int64), np.zeros((2 * most, 256), np.uint8),
-            np.zeros(histograms, np.int64), np.zeros(histograms, np.int64), np.zeros(slots + 3, np.int64),
+            np.zeros(histograms, np.int64), np.zeros(histograms, np.int32), np.zeros(slots + 3, np.int64),
             np.zeros(d, np.uint8), np.zeros(256, np.int64), np.zeros(chunks, np.int64),
         )  # fmt: skip
 
