@@ -84,8 +84,8 @@ def finished_tree(tree: BinnedNodes, bins: ColumnBins, leaves: Array, values: Ar
         asks_number = inner & ~categorical
         sides, kinds = tree.goes_left[categorical], np.where(categorical, np.cumsum(categorical) - 1, -1)
     # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
-    threshold = np.where(asks_number, bins.tables.keys[column, np.where(asks_number, nodes["border"], 0)], 0.0)
-    value = np.zeros(len(nodes))
+    threshold, value, asking = np.zeros(len(nodes)), np.zeros(len(nodes)), np.flatnonzero(asks_number)
+    threshold[asking] = bins.tables.keys[column[asking], nodes["border"][asking]]
     value[leaves] = values
     return FinishedTree(
         left, nodes["right"].copy(), column, threshold,

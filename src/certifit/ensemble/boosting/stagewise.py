@@ -10,6 +10,7 @@ the rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
@@ -192,6 +193,8 @@ class Stagewise:
         self._in_blocks(
             lambda b, start, stop: find_gradients(kernel, (F, self.y, self.w), (start, stop), (g, h), found[b])
         )
+        if len(found) == 1:
+            return SlopeSizes(*found[0].tolist(), self.constant)
         # Sums of blocks, whose borders do not depend on the number of threads.
         return SlopeSizes(float(found[:, 0].sum()), float(found[:, 1].sum()), float(found[:, 2].max()), self.constant)
 
@@ -251,13 +254,13 @@ class Stagewise:
 
     def _newton_steps(self, tree: GrownTree, k: int, sizes: SlopeSizes) -> Array:
         """-g / (h + λ) of each leaf, from sums in units of 2⁻⁶¹ of all."""
-        scales = np.ldexp(1.0, 61 - np.frexp([sizes.slope or 1.0, sizes.curvature or 1.0])[1])
+        scales = np.array([2.0 ** (61 - math.frexp(size or 1.0)[1]) for size in sizes[:2]])
         workers, pairs = self.learner.workers, self.pairs[k]
         sums = np.zeros((workers.count, 2, len(tree.leaves), 2), np.int64)
         workers.run(
             lambda chunk: add_leaf_sums(tree.rows, tree.runs[:, chunk], tree.leaves, pairs, scales, sums[chunk])
         )
-        units, parts = sums.sum(axis=0)
+        units, parts = sums.sum(axis=0) if len(sums) > 1 else sums[0]
         G, H = ((units + parts / 2.0**31) / scales).T
         H = H + self.rules.l2_regularization
         return -G / H if H.min(initial=1.0) > 0 else np.where(H > 0, -G / np.where(H > 0, H, 1.0), 0.0)

@@ -100,7 +100,7 @@ class BinnedGrower:
         self.workers = Workers(thread_count() if codes.size >= tuning.shared_entries else 1)
         self.first_rows, self.borders = _dealt(self.n, self.workers.count, tuning.block_rows)
         self.spans = [*pairwise(np.linspace(0, self.n, self.workers.count + 1).astype(int))]
-        self.tree = self._empty_tree(codes, bins)
+        self.tree, self.root = self._empty_tree(codes, bins), _root_of(self.n)
         odd = limits.monotone is not None or limits.groups is not None or bool(bins.is_categorical.any())
         self.special = True if odd or (limits.max_features or self.d) < self.d else None  # for the compiled loops
         self.is_simple = self.special is None and self.workers.count == 1
@@ -148,8 +148,8 @@ class BinnedGrower:
         tree, root = self.tree, np.asarray(self.tree.nodes)[:1]
         tree.rows[:] = self.first_rows
         tree.runs[0, :, 0], tree.runs[0, :, 1] = self.borders[:-1], self.borders[1:]
-        root["count"], root["depth"], root["key"], root["low"], root["high"] = self.n, 0, seed, -np.inf, np.inf
-        root["left"] = root["right"] = root["parent"] = root["slot"] = -1
+        root[:] = self.root
+        root["key"] = seed
         slots = len(tree.free) - 3
         tree.free[:slots] = np.arange(slots) + self.workers.count
         tree.free[slots:] = slots, 1, 1
@@ -183,6 +183,15 @@ class BinnedGrower:
             np.zeros(histograms, np.int64), np.zeros(histograms, np.int32), np.zeros(slots + 3, np.int64),
             np.zeros(d, np.uint8), np.zeros(256, np.int64), np.zeros(chunks, np.int64),
         )  # fmt: skip
+
+
+def _root_of(n: int) -> Array:
+    """The root (1,) of a tree that has not grown, of so many rows."""
+    root = np.zeros(1, NODE)
+    root["count"], root["low"], root["high"] = n, -np.inf, np.inf
+    for name in ("left", "right", "parent", "slot", "column"):
+        root[name] = -1
+    return root
 
 
 def _dealt(n: int, chunks: int, block: int) -> tuple[Array, Array]:
