@@ -1,5 +1,7 @@
 """Logistic regression where it is hard: offsets, units, collinear and separable columns, very unequal weights."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn import linear_model
@@ -78,6 +80,23 @@ def test_collinear_columns(data):
         double = exact(penalty=penalty, C=1.0).fit(twice, y)
         np.testing.assert_allclose(double.predict_proba(twice), single.predict_proba(X), atol=1e-5)
         assert certified(double, twice, y)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("fit", [exact, linear_model.LogisticRegression])
+def test_coefficients_moved_along_collinear_columns_are_noticed(fit, classes, intercept):
+    """Every row keeps its probabilities, but no reader is helped by coefficients of a million of either sign."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(100, 3))
+    X, y = np.column_stack([X, X[:, 0]]), rng.integers(classes, size=100)
+    model = fit(C=np.inf, fit_intercept=intercept, tol=1e-9).fit(X, y)
+    assert audit(model, X, y).holds
+    moved = copy.deepcopy(model)
+    moved.coef_[0, [0, 3]] += [1e6, -1e6]
+    np.testing.assert_allclose(moved.predict_proba(X), model.predict_proba(X), atol=1e-8)
+    found = audit(moved, X, y)
+    assert not found.holds and any("collinear" in words for words in found.failures())
 
 
 def test_nearly_collinear_columns_are_not_proved_falsely():

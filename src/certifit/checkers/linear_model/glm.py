@@ -34,6 +34,7 @@ from certifit.checkers.linear_model.collinear import (
     LeftOutColumns,
     SameScores,
     left_out_checks,
+    loose_check,
     same_scores,
     shortest_errors,
 )
@@ -76,7 +77,6 @@ class GlmCheckTuning(NewtonBoundTuning):
     most_rounding: float = 1e-3  # of the objective
     exact: float = 1e-12  # of the constant model's objective: a fit that explains all but this is exact
     constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
-    loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
     dual_rows: int = 2000  # rows up to which a dual point is solved for
     score_steps: float = 10.0  # times the root of the tolerance: what a Newton step may change a score by
     most_score_step: float = 0.1  # and no more than this, whatever the tolerance
@@ -257,7 +257,7 @@ def _newton(
         if left_out is None:
             kept = independent(R)
             if len(kept) < R.shape[1]:
-                checks = (_loose(at, coordinates, R, tuning),)
+                checks = (loose_check(at.beta[None], np.array([at.b]), coordinates, R),)
             coordinates = coordinates.without(kept)
             R = qr(R[:, kept], mode="r")[0][: len(kept)]
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
@@ -375,17 +375,6 @@ def _decrement(
     if not (nu + rounding) * c <= tuning.near:  # what every |z| <= 1 says of the reach is too little
         c = R * larger * float(np.sqrt(rows.sum(partial(reach, inverse, coordinates)).value)) * (1 + 1e-9)
     return NewtonFindings(coordinates, nu, rounding, c, larger**2 * inverse)
-
-
-def _loose(at: GlmPoint, coordinates: ScaledCoordinates, R: Array, tuning: GlmCheckTuning) -> Check:
-    """How much larger the coefficients are than the smallest that give the same scores."""
-    theta = at.beta * coordinates.scale
-    theta = np.append(theta, at.b) if coordinates.intercept else theta
-    _, values, vectors = np.linalg.svd(R)
-    seen = vectors[: len(values)][values > 16 * R.shape[1] * EPS * values.max(initial=0.0)]
-    needed, there = float(np.linalg.norm(seen @ theta)), float(np.linalg.norm(theta))
-    ratio = there / needed if needed > 0 else (np.inf if there > 0 else 1.0)
-    return Check("coefficients of collinear columns, times the smallest", ratio, tuning.loose_columns)
 
 
 def _rounding(at: GlmPoint, s: GlmQuadratic, paid: float, n_rows: int) -> float:
