@@ -69,6 +69,12 @@ def row_major(values: Array, dtype: Any = None) -> Array:
     return np.require(np.asarray(values), dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
+def aligned_block(block: Block) -> Block:
+    """Return a block whose numbers lie at addresses that suit them: one that came over a network is copied."""
+    y = None if block.y is None else row_major(block.y)
+    return block._replace(X=row_major(block.X), y=y, w=row_major(block.w))
+
+
 def transpose(X: Matrix) -> Matrix:
     """Return the transpose of rows, without a copy: SciPy's own copies the entries of a CSR block at each call.
 

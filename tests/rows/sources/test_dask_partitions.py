@@ -63,6 +63,21 @@ def test_addresses_do_not_change_the_bits(plain):
     assert bits(as_rows(da.concatenate(there)).sum(partial_scatter)) == wanted
 
 
+def test_held_blocks_that_moved_to_another_worker_have_the_same_bits(plain, monkeypatch):
+    """Work is stolen and workers retire: blocks then come over the network, to any address."""
+
+    def moved(parts):
+        return [[block._replace(X=displaced(block.X)) for block in part] for part in parts]
+
+    wanted = bits(plain.sum(partial_scatter))
+    monkeypatch.setattr(dask_partitions, "keep_on_workers", lambda tasks: list(map(delayed(moved), tasks)))
+    rows = as_rows(dd.from_pandas(FRAME, npartitions=3).map_partitions(lambda part: part, meta=FRAME[:0]))
+    assert [bits(rows.sum(partial_scatter)) for _ in range(2)] == [wanted, wanted]
+    assert rows.store.runs
+    assert all(rows.each(has_aligned_rows))
+    assert all(rows.relabel(same_targets).each(has_aligned_rows))
+
+
 def test_two_thousand_partitions_are_few_tasks():
     parts = [DaskPartition([np.zeros((100, 2))], None, [np.ones(100)], 100 * k, 100) for k in range(2000)]
     found = joined_partitions(parts, 32_768, 32.0)
@@ -98,6 +113,10 @@ def test_frames_with_targets_of_their_own():
         LogisticRegression().fit(frame.drop(columns="t").to_dask_array(), frame["t"].to_dask_array()),
     ):
         np.testing.assert_array_equal(fitted.coef_, straight.coef_)
+
+
+def has_aligned_rows(block):
+    return block.X.flags.aligned
 
 
 def same_targets(y, w):
@@ -147,7 +166,7 @@ def test_a_partition_without_a_column_is_refused_by_name(pieces):
     """Joined to others, its missing column would be missing entries, which some models take."""
     cuts = pairwise(np.linspace(0, len(X), pieces + 1).astype(int).tolist())
     frame = dd.from_map(without_a_column, [slice(a, b) for a, b in cuts], odd=len(X) // pieces, meta=FRAME[:0])
-    with pytest.raises(DataError, match=rf"partition \(around row \d+\) without 'x1'"):
+    with pytest.raises(DataError, match=r"partition \(around row \d+\) without 'x1'"):
         as_rows(frame, missing=True).sum(partial_scatter)
 
 
@@ -173,10 +192,17 @@ def make_text(part, partition_info=None):
 
 def test_partitions_of_another_type_are_refused_by_name():
     frame = dd.from_pandas(FRAME, npartitions=3).map_partitions(make_text, meta=FRAME[:0])
-    with pytest.raises(
-        DataError, match=r"partition \(around row (48\d|896)\) whose column 'x2' is (str|object), while"
-    ):
+    with pytest.raises(DataError, match=r"\(around row (48\d|896)\) whose column 'x2' is (str|object), while"):
         as_rows(frame).sum(partial_scatter)
+
+
+def unread(_):
+    raise OSError("page 3 is damaged")
+
+
+def test_partitions_that_cannot_be_read_are_refused_in_words():
+    with pytest.raises(DataError, match=r"partition cannot be read \(page 3 is damaged\); .* Fit to the path"):
+        as_rows(dd.from_map(unread, [0, 1], meta=FRAME[:0]))
 
 
 def test_a_lost_cluster_says_where_the_fit_stood(monkeypatch):

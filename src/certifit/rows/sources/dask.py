@@ -20,7 +20,7 @@ from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator
 
 from certifit.exceptions import DataError
-from certifit.rows.block import Array, Block, block_rows, row_major
+from certifit.rows.block import Array, Block, aligned_block, block_rows, row_major
 from certifit.rows.checks import (
     TableTerms,
     check_block,
@@ -198,9 +198,9 @@ def _blocks(layout: PartitionLayout, part: Any) -> Iterator[Block]:
         yield from (relabelled(block, layout.relabels) for block in _checked_blocks(layout, False, *part))
     elif layout.relabels:
         relabel = partial(relabelled, relabels=layout.relabels)
-        yield from (remember_targets(block, layout.targets, relabel) for block in part)
+        yield from (remember_targets(block, layout.targets, relabel) for block in map(aligned_block, part))
     else:
-        yield from part
+        yield from map(aligned_block, part)
 
 
 def _checked_blocks(

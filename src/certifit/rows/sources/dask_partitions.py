@@ -180,7 +180,10 @@ def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: 
         with worker_client():
             return ask(*tasks)
     except Exception as error:
-        if not isinstance(error, CancelledError) and not type(error).__module__.startswith("distributed"):
+        lost = isinstance(error, (CancelledError, TimeoutError)) or type(error).__module__.startswith("distributed")
+        if isinstance(error, OSError) and not lost:
+            raise _unread(error) from error
+        if not lost:
             raise
         raise DataError(
             got=f"no answer from the Dask cluster{stood} ({type(error).__name__}: {' '.join(str(error).split())})",
@@ -189,6 +192,15 @@ def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: 
             "and fit again, from where it stood if fit(checkpoint='fit.ckpt') was asked for; without a Client, Dask "
             "uses the threads of this machine.",
         ) from error
+
+
+def _unread(error: OSError) -> DataError:
+    """What to say where a task of a collection could not read what it is made of."""
+    return DataError(
+        got=f"a Dask collection of which a partition cannot be read ({' '.join(str(error).split())})",
+        wanted="files that are there and complete",
+        fix="Fit to the path of the files, without Dask, to learn which one it is and where.",
+    )
 
 
 def _inside_a_task() -> bool:
