@@ -1,9 +1,9 @@
 """Small tables, which searches fit thousands of times: every estimator that scikit-learn has too, at its defaults.
 
 Both libraries' calls alternate in one process, after a first call of each. Ratios are of processor time: it is what a
-search pays that keeps every core busy, and other programs disturb it least. A turn begins when no thread of the process
-works any more: those of BLAS and OpenMP keep a core busy for some hundredths of a second after their work, which would
-count against whoever comes next.
+search pays that keeps every core busy, and other programs disturb it least. A turn begins when no thread of the
+process works any more: those of BLAS and OpenMP keep a core busy for some hundredths of a second after their work,
+which would count against whoever comes next.
 """
 
 from __future__ import annotations
