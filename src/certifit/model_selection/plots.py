@@ -75,7 +75,7 @@ def plot_settings(found: Any, ax: Axes | None = None) -> Axes:
     names = list(dict.fromkeys(name for setting in found.settings for name in setting))
     words = [", ".join(str(setting.get(name, "")) for name in names) for setting in found.settings]
     shown = range(0, len(words), -(-len(words) // 12))  # every one, where there is room for it
-    slanted = {"rotation": 30, "ha": "right"} if max(map(len, words)) > 6 else {}
+    slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if max(map(len, words)) > 6 else {}
     ax.set_xticks(shown, [shorten(words[i]) for i in shown], **slanted)
     plain(*ax.get_xticklabels())
     label_axes(ax, ", ".join(names), found.claim.metric)

@@ -14,7 +14,6 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests
-from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import (
     AnswersOfFold,
     AssessedProblem,
@@ -34,7 +33,6 @@ from certifit.model_selection.assessment.intervals import (
     percentile_claim,
 )
 from certifit.model_selection.assessment.leakage import leakage_notes
-from certifit.model_selection.assessment.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.assessment.metrics import (
     ROW_METRICS,
     SquaredRows,
@@ -53,6 +51,8 @@ from certifit.model_selection.assessment.resampled_errors import (
 from certifit.model_selection.assessment.result import Assessment
 from certifit.model_selection.assessment.streamed import hold_out_streamed, is_streamed
 from certifit.model_selection.assessment.targets import check_groups, check_kind
+from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
+from certifit.model_selection.assessment.without_refits.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
 

@@ -36,11 +36,11 @@ from certifit.model_selection.assessment.cautions import (
     skewness_doubts,
     why_none,
 )
-from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, FoldSplits, certify_plan, make_plan
 from certifit.model_selection.assessment.resampled_errors import score_as_said
+from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.choosing.successive_halving import best_settings, rung_rows, rung_shares
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array, thread_count

@@ -16,11 +16,11 @@ from certifit.core.progress import counted
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import first_tests, make_problem, score_span, split_scores
 from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests
-from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.intervals import corrected_claim
 from certifit.model_selection.assessment.metrics import name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
+from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
 
