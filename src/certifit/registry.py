@@ -325,6 +325,7 @@ FUNCTIONS: tuple[Registered, ...] = (
 PICTURES: dict[str, str] = {
     "em_frames": "mixture.plots",
     "learning_curves": "naive_bayes.plots",
+    "plot_active_units": "neural_network.activity_plots",
     "plot_backpropagation": "neural_network.plots",
     "plot_boundaries": "ensemble.plots",
     "plot_boosting_bound": "ensemble.plots",

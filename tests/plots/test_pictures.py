@@ -249,6 +249,21 @@ CASES = {
         ),
         1,
     ),
+    "active units, ours": (
+        lambda **on: plots.plot_active_units(
+            {"ours": certifit.MLPClassifier((3, 2), max_iter=1, random_state=0).fit(X, y)}, X, **on
+        ),
+        1,
+    ),
+    "active units, theirs": (
+        lambda **on: plots.plot_active_units(
+            neural_network.MLPRegressor(hidden_layer_sizes=(3, 3), tol=1e3, n_iter_no_change=1).fit(X, NUMBERS),
+            X,
+            **on,
+        ),
+        1,
+    ),
+    "active units of images": (lambda **on: plots.plot_active_units(convolutional(), np.ones((5, 16)), **on), 1),
     "slope sizes, ours": (
         lambda **on: plots.plot_slope_sizes(
             {"ours": certifit.MLPClassifier((3,), max_iter=1, random_state=0).fit(X, y)}, X, y, **on

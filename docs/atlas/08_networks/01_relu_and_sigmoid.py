@@ -18,12 +18,10 @@ codes are sparse.
 ``test_control_sigmoid_codes_are_not_sparse``: the other activation, of which the same is not true.
 """
 
-import numpy as np
-from scipy.special import expit
 from sklearn.datasets import load_digits
 
 from certifit import MLPClassifier
-from certifit.plots import plot_slope_sizes
+from certifit.plots import plot_active_units, plot_slope_sizes
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:300] / 16, y[:300]
@@ -35,9 +33,6 @@ plot_slope_sizes(deep, X, y)
 #
 # A control that must fail
 # ^^^^^^^^^^^^^^^^^^^^^^^^
-# Shares of units of the first layer that are exactly zero: sparse codes are the ReLU's, not the sigmoid's.
+# Units that are exactly zero: sparse codes are the ReLU's, not the sigmoid's.
 
-for name, model in deep.items():
-    sums = X @ model.coefs_[0] + model.intercepts_[0]
-    units = np.maximum(sums, 0) if name == "relu" else expit(sums)
-    print(f"{name}: {(units == 0).mean():.0%} of the units are zero")
+plot_active_units(deep, X)

@@ -1,6 +1,7 @@
 # Written by tools/stubs.py from certifit/registry.py.
 from certifit.mixture.plots import em_frames as em_frames
 from certifit.naive_bayes.plots import learning_curves as learning_curves
+from certifit.neural_network.activity_plots import plot_active_units as plot_active_units
 from certifit.neural_network.plots import plot_backpropagation as plot_backpropagation
 from certifit.ensemble.plots import plot_boosting_bound as plot_boosting_bound
 from certifit.ensemble.plots import plot_boundaries as plot_boundaries
