@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from sklearn import linear_model
 
-from certifit import CertificateWarning, DataError, LogisticRegression, NoSolutionError, audit
+from certifit import (
+    CertificateWarning,
+    DataError,
+    ElasticNet,
+    Lasso,
+    LogisticRegression,
+    NoSolutionError,
+    Ridge,
+    audit,
+)
 from certifit.checkers.linear_model.logistic import likelihood
 from tests.common.catalogue import three, two
 from tests.linear_model.logistic_tables import SOLVERS, certified, exact
@@ -96,7 +105,8 @@ def test_coefficients_moved_along_collinear_columns_are_noticed(fit, classes, in
     moved.coef_[0, [0, 3]] += [1e6, -1e6]
     np.testing.assert_allclose(moved.predict_proba(X), model.predict_proba(X), atol=1e-8)
     found = audit(moved, X, y)
-    assert not found.holds and any("collinear" in words for words in found.failures())
+    assert not found.holds
+    assert any("collinear" in words for words in found.failures())
 
 
 def test_nearly_collinear_columns_are_not_proved_falsely():
@@ -227,3 +237,17 @@ def test_the_covariance_is_that_of_the_stored_intercept_however_far_columns_lie_
     y[:2] = 0, 1
     model = LogisticRegression(penalty=None).fit(X, y)
     assert audit(model, X, y).holds == model.certificate_.holds
+
+
+@pytest.mark.parametrize("model", [Lasso(1e-15), Ridge(1e-15), LogisticRegression(C=1e12), ElasticNet(1e-12)])
+def test_a_column_of_zeros_has_no_coefficient(model):
+    """A penalty next to nothing leaves it within any tolerance of the objective, and no row tells it."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(30, 2)), np.zeros(30)])
+    y = rng.integers(2, size=30)
+    model.fit(X, y)
+    assert audit(model, X, y).holds
+    model.coef_[..., 2] = 1.0
+    found = audit(model, X, y)
+    assert not found.holds
+    assert any("zeros" in words for words in found.failures())

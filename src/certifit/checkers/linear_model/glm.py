@@ -38,7 +38,7 @@ from certifit.checkers.linear_model.collinear import (
     same_scores,
     shortest_errors,
 )
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates, zero_column_checks
 from certifit.checkers.linear_model.glm_sums import (
     GlmDualSums,
     GlmMeasure,
@@ -144,6 +144,8 @@ def certify_measured(
         )
     objective = max(s.loss, 0.0) + paid  # a deviance below 0 is rounding; NaN stays
     checks = _plain_checks(at, s, intercept)
+    if claim.alpha > 0:
+        checks = (*checks, *zero_column_checks(at.beta[None], here.coordinates))
     provable = is_convex(claim) and (claim.alpha > 0 or concordance(claim) is not None)
     words = LinearModelClaims.of_deviance(claim.alpha > 0, claim.positive)
     if not (np.isfinite(objective) and all(check.passed for check in checks)):
@@ -167,6 +169,8 @@ def certify_measured(
         if objective - proof.bound > asked and rows.n_rows <= tuning.dual_rows:
             solved = _corrected_dual_proof if penalty.lam1 > 0 else _solved_dual_proof
             proof = max(proof, solved(at, penalty, rows), key=lambda found: found.bound)
+        if objective - proof.bound > asked and paid <= asked and not claim.positive:
+            proof = max(proof, _unpenalised_proof(here, rows, tuning), key=lambda found: found.bound)
     if claim.positive and not proof.bound > 0:  # rows that are fitted perfectly: what is left is rounding
         proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
     limit = asked + min(proof.rounding + stored, most)
@@ -392,6 +396,20 @@ def _newton_proof(newton: NewtonFindings, objective: float, off: float, tuning: 
     gap = self_concordant_gap(nu, c)
     off = off + 8 * EPS * (objective + gap)
     return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2, exists=True)
+
+
+def _unpenalised_proof(here: GlmMeasure, rows: Rows, tuning: GlmCheckTuning) -> Proof:
+    """The bound without the penalty, which is no larger: of a penalty next to nothing that is all there is to prove.
+
+    An L1 penalty alone has no curvature, so that the Hessian of collinear columns, or columns of zeros, is singular;
+    without a penalty some of the columns do for all.
+    """
+    plain = here._replace(at=here.at._replace(claim=here.at.claim._replace(alpha=0.0)))
+    if concordance(plain.at.claim) is None:
+        return Proof()
+    newton = _newton(plain, DualPenalty(0.0, 0.0, 0.0), rows, None, tuning)
+    off = _rounding(plain.at, plain.sums, 0.0, rows.n_rows)
+    return _newton_proof(newton, max(plain.sums.loss, 0.0), off, tuning)._replace(exists=False)
 
 
 def _parameter_error(

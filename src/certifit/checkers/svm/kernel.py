@@ -114,7 +114,7 @@ class KernelSvm:
         return self.values_and_errors(kernel, X, at)[0]
 
     def values_and_errors(self, kernel: PlainKernel, X: Any, at: Array) -> tuple[Array, Array]:
-        """f + b (m, 1) at these rows of X, and how far each (m,) may be off here, and in a fit that computed it too."""
+        """f + b (m, 1) at these rows of X, and how far each (m,) may be off, here and in the fit."""
         seen = MachineValues.of(kernel, X, at, self.rows, self.beta[:, None], np.float64)
         b, error = seen.intercept(kernel, self.intercept)
         return seen.f + b, error

@@ -1,4 +1,4 @@
-"""Dense layers with as many units as fill a processor's registers: products 45 wide take longer than those 48 wide."""
+"""Dense layers with as many units as fill registers: products 45 wide take longer than those 48 wide."""
 
 from __future__ import annotations
 

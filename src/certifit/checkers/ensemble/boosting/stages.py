@@ -326,12 +326,11 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     """Whether counts and values of the leaves are those of their rows."""
     m = len(found.G)
     leaf = trees.left[:m] < 0
-    count = found.count.copy()
-    left, right = trees.left[:m].tolist(), trees.right[:m].tolist()
-    for i in np.flatnonzero(~leaf)[::-1].tolist():
-        count[i] = count[left[i]] + count[right[i]]
+    count, inner = trees.count[:m], np.flatnonzero(~leaf)
+    children = count[trees.left[inner]] + count[trees.right[inner]]
+    full = float(np.abs((found.count - count)[leaf]).max(initial=0.0))
+    full = max(full, float(np.abs(children - count[inner]).max(initial=0)))
     value = trees.value[:m]
-    full = float(np.abs(count - trees.count[:m]).max(initial=0.0))
     rounding = 32 * np.log2(2 + count.max(initial=0.0)) * EPS
     free = leaf & (claim.monotone is None or not np.any(claim.monotone))
     loss, total = claim.plain, np.where(found.size > 0, found.size, 1.0)
