@@ -183,6 +183,15 @@ def test_hostile_names_are_shown_not_run(classes):
     assert HOSTILE in "".join(parsed.words)
 
 
+def test_a_terminal_that_shows_a_page_finds_nothing_to_obey():
+    name = "x\x1b[2J\x9b\x07"
+    table = pa.table({name: np.arange(60) % 7, "target": [name, "b"] * 30})
+    model, data = TableClassifier().fit(table, "target"), labelled_table(table, "target")
+    text = page(model, data, cross_validate(model, data), table=name)
+    assert "x\ufffd[2J\ufffd\ufffd" in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+
+
 def test_every_picture_says_what_it_shows(penguins):
     model, data, assessment = penguins
     tags = re.findall("<svg [^>]*>", page(model, data, assessment))

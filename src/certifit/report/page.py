@@ -53,8 +53,13 @@ def compose(title: str, subtitle: str, sections: Sequence[PageSection], proof: d
         "proof": Markup(written),
         "sections": body,
     }
-    text = page.render(digest="", **shows).replace("\0", "\ufffd")
-    return page.render(digest=page_digest(text, written), **shows).replace("\0", "\ufffd")
+    text = _printable(page.render(digest="", **shows))
+    return _printable(page.render(digest=page_digest(text, written), **shows))
+
+
+def _printable(text: str) -> str:
+    """Text without control characters from data: a terminal that shows the file would obey them."""
+    return text.translate({code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"})
 
 
 @cache
