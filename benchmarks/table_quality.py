@@ -82,6 +82,12 @@ def _vega(name: str, drop: tuple[str, ...] = ()) -> pd.DataFrame:
     return getattr(importlib.import_module("vega_datasets").data, name)().drop(columns=list(drop))
 
 
+def _hourly(name: str) -> pd.DataFrame:
+    """Temperatures of every hour of a year; the hour has a column of its own, as boosting is told days only."""
+    frame = _vega(name)
+    return frame.assign(hour=frame["date"].dt.hour)
+
+
 def _penguins() -> pd.DataFrame:
     return pd.read_csv(importlib.import_module("certifit.datasets").penguins_path())
 
@@ -108,7 +114,9 @@ TABLES = (
     PublicTable("macrodata", "unemp", lambda: _statsmodels("macrodata")),
     PublicTable("cars_mpg", "Miles_per_Gallon", lambda: _vega("cars", ("Name",))),
     PublicTable("weather_temperature", "temp_max", lambda: _vega("seattle_weather")),
-    PublicTable("barley", "yield", lambda: _vega("barley")),
+    PublicTable("stocks", "price", lambda: _vega("stocks")),
+    PublicTable("seattle_hours", "temp", lambda: _hourly("seattle_temps")),
+    PublicTable("sf_hours", "temp", lambda: _hourly("sf_temps")),
 )
 
 GRID: dict[str, dict[str, Any]] = {

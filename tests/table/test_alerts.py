@@ -65,6 +65,7 @@ def test_copies_of_rows():
     assert found["copies"].startswith("30 of 230 rows")
     few = pd.concat([table[["b", "kind", "amount"]]] * 3)  # three words in 600 rows: no wonder that rows are equal
     assert "copies" not in kinds(few)
+    assert kinds(pd.concat([table] * 3))["copies"].startswith("400 of 600 rows")
 
 
 def test_rows_in_order_of_time():

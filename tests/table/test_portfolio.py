@@ -14,7 +14,7 @@ from certifit.datasets import penguins_table
 from certifit.table.alerts import choice_alert, unsolved_alert
 from certifit.table.labelled_table import labelled_table
 from certifit.table.portfolio import contest as contests
-from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, TableFacts
+from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, TableFacts, suits
 from certifit.table.portfolio.clock import Clock, read_budget
 from certifit.table.portfolio.leaderboard import leaderboard_lines
 from certifit.table.portfolio.search import SearchSettings, search
@@ -350,6 +350,16 @@ def test_amounts_that_a_log_link_does_not_suit_have_least_squares():
     assert ledger.winner.score > 0.99 > ledger.attempts[1].score
 
 
+def test_forests_are_not_tried_where_their_trees_would_fill_the_memory():
+    facts = TableFacts("classification", 50_000, 9_000_000, 1.0, 0)
+    assert suits("forest", facts) == ""
+    assert suits("forest", replace(facts, whole_rows=200_000)) == ""
+    assert suits("forest", replace(facts, whole_rows=1_000_000)) == (
+        "1,000,000 rows are more than the 200,000 up to which it is tried, as its trees grow with the rows"
+    )
+    assert suits("boosting", replace(facts, whole_rows=1_000_000)) == ""
+
+
 def test_time_is_foretold_by_small_fits(monkeypatch):
     """A fit takes 0.5 s and 1 ms a row; the first to 2,000 rows waits 30 s for a compiler, which is no part of it."""
     now, seen = [0.0], []
@@ -379,15 +389,15 @@ def test_boosting_of_fewer_trees_is_tried_where_there_is_no_time_for_the_default
 
 
 def test_a_fit_to_all_rows_is_doubted_until_a_fold_was_fitted(monkeypatch):
-    """Folds of 10 s, and 100 s foretold for all rows: begun with 100 s left, as small fits are slow for each row."""
+    """Folds of 10 s, and 100 s foretold for all rows: begun with 75 s left, as small fits are slow for each row."""
     monkeypatch.setattr(contests.Contest, "_fold_seconds", lambda contest, trial, train: 10.0)
     monkeypatch.setattr(contests.Contest, "_whole_seconds", lambda contest, trial, fold: 100.0)
     facts = TableFacts.of(labelled_table(table().drop_columns(["amount"]), "kind"), 0)
-    made = contests.Contest(None, [(np.arange(10_000), [])] * 5, None, facts, FixedClock(100.0), None)
+    made = contests.Contest(None, [(np.arange(10_000), [])] * 5, None, facts, FixedClock(75.0), None)
     trial = contests.Trial("linear", {}, np.zeros(1))
     assert made._too_long(trial) == ""
-    made.clock = FixedClock(99.0)
-    assert made._too_long(trial) == "about 50 s needed, and 50 s for a fit to all rows; 99 s are left"
+    made.clock = FixedClock(74.0)
+    assert made._too_long(trial) == "about 50 s needed, and 25 s for a fit to all rows; 74 s are left"
     made.clock, trial.folds, trial.seconds = FixedClock(100.0), 1, 10.0
     why = "another fold about 12 s and its fit to all rows would take about 100 s, 100 s are left"
     assert made._no_time(trial) == why

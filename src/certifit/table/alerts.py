@@ -35,7 +35,7 @@ class AlertTuning:
     bins: int = 32  # of a column of numbers
     told: float = 0.98  # share of what is open about the target that a single column tells
     copies: float = 0.01  # share of rows that equal an earlier one
-    different: float = 0.5  # share of different values of some column, without which equal rows are no surprise
+    different: float = 0.5  # of different rows, values of some column without which equal rows are no surprise
     fewest_faultless: int = 100  # rows without a mistake, or with hardly any error
     explained: float = 0.999  # of a quantity's variance, which leaves hardly any error
     rare_class: int = 10  # rows
@@ -198,7 +198,8 @@ def _values(column: Column, values: pa.ChunkedArray) -> Array:
 def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
     """Whether rows are equal, target included, though some column has many different values."""
     n, columns = len(data.y), _used(data)
-    if not any(column.distinct > tuning.different * n for column in columns):
+    widest = max((column.distinct for column in columns), default=0)
+    if widest < tuning.fewest_rows:
         return None
     # Rows that two columns tell apart are not equal: few tables need to be looked at as a whole.
     names = [column.name for column in sorted(columns, key=lambda column: -column.distinct)]
@@ -208,6 +209,8 @@ def _copies(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
             groups = keys.select(range(wide)).group_by(keys.column_names[:wide]).aggregate([]).num_rows
             if n - groups < max(2, tuning.copies * n):
                 return None
+        if widest <= tuning.different * groups:
+            return None
     except pa.ArrowNotImplementedError:  # a type that Arrow cannot group by
         return None
     words = (

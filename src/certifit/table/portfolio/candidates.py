@@ -45,6 +45,7 @@ class PortfolioTuning:
     linear_machine_rows: int = 50_000
     network_rows: int = 20_000
     additive_rows: int = 50_000
+    forest_rows: int = 200_000  # of the fit to all rows: of a million the trees hold 5 GB
     streamed_bytes: float = 2**29  # that trees may hold of rows which are read block by block
     row_bytes: int = 64  # that trees hold of a row, beside a byte of each of its entries
     drawn_settings: int = 30  # of boosting, at random
@@ -68,6 +69,7 @@ class TableFacts:
     family: str = "auto"
     natural_family: str = "gaussian"  # of the linear model of a quantity
     reading: Mapping[str, Any] = field(default_factory=dict)  # how columns are read, as a table model takes it
+    whole_rows: int = 0  # of the table that the chosen model is fitted to, where models are compared on fewer
     streamed_rows: int = 0  # of the table that the chosen model is fitted to block by block; 0 where it is in memory
 
     @classmethod
@@ -95,6 +97,7 @@ class ModelKind:
     in_blocks: Literal["no", "codes", "yes"] = "no"  # whether rows may be read block by block; trees hold their codes
     loop: PlainFirst | None = None  # that takes long to compile, the first time on a computer
     quick: Settings | None = None  # tried where there is no time for the default ones
+    most_fitted: float = np.inf  # rows of the table that it is fitted to if it is chosen
 
     def compiling_seconds(self, entries: int) -> float:
         """How long the next fit to a table of so many entries may have to wait for a compiler."""
@@ -135,6 +138,9 @@ def suits(name: str, facts: TableFacts) -> str:
         return "not for amounts whose linear model is by least squares already"
     if facts.n_rows > kind.most_rows:
         return f"{facts.n_rows:,} rows are more than the {kind.most_rows:,.0f} up to which it is tried"
+    if facts.whole_rows > kind.most_fitted:
+        known = f"{kind.most_fitted:,.0f} up to which it is tried, as its trees grow with the rows"
+        return f"{facts.whole_rows:,} rows are more than the {known}"
     if facts.streamed_rows and not _fits_in_blocks(kind, facts):
         return "it would hold all rows in memory"
     if classes and facts.class_weight is not None and name == "naive_bayes":
@@ -230,7 +236,7 @@ KINDS: dict[str, ModelKind] = {
             {"max_features": 0.5}, {"extra": True}, {"min_samples_leaf": 3, "max_features": 0.5},
             {"extra": True, "max_features": 0.5, "min_samples_leaf": 2}, {"min_samples_leaf": 5},
         ),
-        in_blocks="codes", loop=FOREST_TREES,
+        most_fitted=_LIMITS.forest_rows, in_blocks="codes", loop=FOREST_TREES,
     ),
     "network": ModelKind(
         "neural network", _network, None,

@@ -37,7 +37,7 @@ class ContestTuning:
     hopeless: float = 4.0  # times the time left that a fold may seem to take before a larger fit is tried
     kinds_tuned: int = 2  # whose further settings are tried
     dearer: float = 2.0  # times as long as the first of a kind its further settings may take, on average
-    doubt: float = 2.0  # times as long as it will a fit to all rows may be foretold from small fits alone
+    doubt: float = 4.0  # times as long as it will a fit to all rows may be foretold from small fits alone
     slack: float = 1.2  # seconds that a fold may take, in those of the folds before
     streamed_slack: float = 4.0  # the same of the fit to all rows where every pass reads them from files
 

@@ -140,6 +140,7 @@ def search(
         compared, settings, order.among(rows), Clock(None if replay else settings.budget), tell
     )
     contest.whole_rows = data.n_rows
+    contest.facts = replace(contest.facts, whole_rows=data.n_rows)
     if isinstance(data, StreamedTable):
         contest.facts = replace(contest.facts, streamed_rows=data.n_rows)
     notes += _drawn_notes(data, compared)
