@@ -45,7 +45,7 @@ from benchmarks.predict import predict
 from benchmarks.reporting import DOCS, RESULTS, Report, plain, say, summary, write, write_summaries
 from benchmarks.robust_pca import robust_pca
 from benchmarks.small_tables import small_tables
-from benchmarks.svc import svc_mnist, svc_narrow, svc_predict
+from benchmarks.svc import svc_classes, svc_linear, svc_mnist, svc_narrow, svc_predict
 from benchmarks.tree import best_tree, tree_tall
 from benchmarks.wide_sparse import wide_sparse
 
@@ -78,6 +78,8 @@ BENCHMARKS: dict[str, tuple[str, Callable[[str, Options], Report]]] = {
     "svc_mnist": ("kernel support vector machine on MNIST", partial(contest, svc_mnist)),
     "svc_predict": ("decision values of a kernel machine on MNIST", partial(contest, svc_predict)),
     "svc_narrow": ("kernel support vector machine on few columns", partial(contest, svc_narrow)),
+    "svc_linear": ("kernel support vector machine of a linear kernel", partial(contest, svc_linear)),
+    "svc_classes": ("kernel support vector machines of ten classes on few rows", partial(contest, svc_classes)),
     "best_tree": ("the best trees of depth 2 and 3 of a million rows", partial(contest, best_tree)),
     "tree_tall": ("a single decision tree of 100,000 rows", partial(contest, tree_tall)),
     "forest_tall": ("random forests of 100,000 rows", partial(contest, forest_tall)),

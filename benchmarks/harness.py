@@ -170,7 +170,7 @@ def _attempt(entry: Entry, call: Callable[[], Any]) -> Any:
         except ImportError as error:
             entry.problem = f"not installed ({error})"
         except Exception as error:
-            entry.problem = f"failed: {type(error).__name__}: {str(error)[:300]}"
+            entry.problem = f"failed: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         finally:
             entry.warnings |= {f"{w.category.__name__}: {' '.join(str(w.message).split())[:200]}" for w in caught}
     return None

@@ -100,9 +100,14 @@ def _mean_square(model: Any) -> float:
 # ------------------------------------------------------------------------------------------ missing entries
 def mixture_missing(title: str, options: Options) -> Report:
     X = overlapping_clusters(options.rows(100_000), 16, 16)
-    at = EMPoint(GaussianMixture(16, tol=1.0).fit(X)._at())
-    steps = {name: partial(one_step, as_rows(data, missing=True), at) for name, data in with_missing(X, 5).items()}
-    return cost_of_missing(title, f"one EM step, {shape(X)}, 16 full components", steps, options)
+    reports = []
+    for kind in ("full", "diag"):
+        at = EMPoint(GaussianMixture(16, covariance_type=kind, tol=1.0).fit(X)._at())
+        tables = {name: as_rows(data, missing=True) for name, data in with_missing(X, 5).items()}
+        steps = {name: partial(one_step, rows, at) for name, rows in tables.items()}
+        reports.append(cost_of_missing(title, f"one EM step, {shape(X)}, 16 {kind} components", steps, options))
+    full, diag = reports
+    return Report(title, [*full.tables, *diag.tables], {**full.data, "diag": diag.data})
 
 
 def one_step(rows: Rows, at: EMPoint) -> float:

@@ -69,6 +69,9 @@ def machine() -> dict[str, Any]:
         for b in threadpool_info()
         if b["user_api"] == "blas" and "numpy" in b["filepath"]
     ]
+    # Where the shell forces kernels on OpenBLAS, products are not those that its users have.
+    kernels = os.environ.get("OPENBLAS_CORETYPE")
+    forced = [f"OPENBLAS_CORETYPE={kernels} set"] if kernels else []
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu[1].strip() if cpu else platform.processor() or platform.machine(),
@@ -76,7 +79,7 @@ def machine() -> dict[str, Any]:
         "memory_gb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "blas": ", ".join(blas) or "BLAS unknown",
+        "blas": ", ".join([*blas, *forced]) or "BLAS unknown",
         "load_average": os.getloadavg()[0],
     }
 

@@ -124,8 +124,7 @@ def _clusters(path: Path) -> str:
 `python -m benchmarks.scaling_out --write`: {rows}, on local workers of one thread each, beside the same fit of a
 pandas frame with as many threads; seconds of the clock, the best of some fits. Up to the sum of the first pass rows
 are counted, cut out of the frame's columns, checked, and partitions brought together in runs, once in a fit. What the
-client receives is the total of each pass. Bits are those of memory where partitions hold 2^k blocks of rows; others
-agree to 1e-10.
+client receives is the total of each pass.
 
 {table}
 

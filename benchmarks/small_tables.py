@@ -1,7 +1,9 @@
 """Small tables, which searches fit thousands of times: every estimator that scikit-learn has too, at its defaults.
 
 Both libraries' calls alternate in one process, after a first call of each. Ratios are of processor time: it is what a
-search pays that keeps every core busy, and other programs disturb it least.
+search pays that keeps every core busy, and other programs disturb it least. A turn begins when no thread of the
+process works any more: those of BLAS and OpenMP keep a core busy for some hundredths of a second after their work,
+which would count against whoever comes next.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ class Timing:
     rounds: int = 5  # of both libraries in turn
     quick: float = 0.01  # seconds: shorter calls are repeated within a round
     patience: float = 3.0  # seconds of a first call after which one round is enough
+    glance: float = 0.004  # seconds of rest in which threads are seen at work
+    glances: int = 50  # at most, before a turn
 
 
 @dataclass
@@ -177,8 +181,18 @@ def _timed(line: Line, calls: list[Callable[[], Any]], timing: Timing) -> Line:
     for turn in range(rounds):
         order = ((0, line.ours), (1, line.theirs))
         for i, times in order if turn % 2 == 0 else order[::-1]:
+            _wait_for_threads(timing)
             times.append(_seconds(calls[i], repeats[i]))
     return line
+
+
+def _wait_for_threads(timing: Timing) -> None:
+    """Rest until no thread of this process works."""
+    for _ in range(timing.glances):
+        before = time.process_time()
+        time.sleep(timing.glance)
+        if time.process_time() - before < 0.1 * timing.glance:
+            return
 
 
 def _seconds(call: Callable[[], Any], repeats: int) -> tuple[float, float]:

@@ -227,7 +227,8 @@ def _equal_components(whole: Any, model: Any, name: str, X: Any) -> bool:
     """Whether these are other weights of components that are all equal on the rows: all fit them as well.
 
     They are equal where posteriors are the weights, up to the root of the tolerance: the likelihood changes by the
-    square of that, and a certificate of a mixture is about its likelihood, which must be as it was.
+    square of that, and a certificate of a mixture is about its likelihood, which must be as it was. Beside a weight
+    of 0 they have to be equal in all digits.
     """
     if name != "weights_" or not hasattr(whole, "predict_proba") or np.shape(model.weights_) != whole.weights_.shape:
         return False
@@ -235,7 +236,7 @@ def _equal_components(whole: Any, model: Any, name: str, X: Any) -> bool:
     before, after = (float(m.score(X)) for m in (whole, model))
     if not abs(after - before) <= max(whole.certificate_.tol, 1e-9) * max(abs(before), 1.0):
         return False
-    return bool(np.abs(whole.predict_proba(X) - whole.weights_).max() < close * whole.weights_.min())
+    return bool(np.abs(whole.predict_proba(X) - whole.weights_).max() <= close * whole.weights_.min())
 
 
 def _same_weights(whole: Any, name: str, hurt: Any) -> bool:

@@ -432,6 +432,8 @@ def test_a_target_of_which_nothing_can_be_learnt_is_refused():
     assert "different in each of 30 rows" in refused("fit", "unique.csv", "--target", "y")
     write("same.csv", "x,y\n" + "\n".join(f"{i % 7},3.5" for i in range(30)))
     assert "3.5 in every row" in refused("fit", "same.csv", "--target", "y")
+    write("word.csv", "x,y\n" + "\n".join(f"{i % 7},no" for i in range(30)))
+    assert "a target with one class: 'no'" in refused("fit", "word.csv", "--target", "y")
     write("alone.csv", "y\n" + "a\nb\n" * 15)
     assert "no column to learn from beside the target" in refused("fit", "alone.csv", "--target", "y")
 
@@ -526,6 +528,9 @@ def test_names_from_data_are_not_markup_on_the_terminal():
 def test_a_class_of_one_row_is_not_cross_validated():
     table = small(31).set_column(1, "y", pa.array(["a", "b"] * 15 + ["c"]))
     parquet.write_table(table, "t.parquet")
+    told = " ".join(run("fit", "t.parquet", "--target", "y", "--model", "linear").output.split())
+    assert "classes 'c' (1) have too few rows to be learnt and tested, and no part in the scores" in told
+    parquet.write_table(table.set_column(1, "y", pa.array(["a"] * 30 + ["c"])), "t.parquet")
     assert "class 'c' has a single row" in run("fit", "t.parquet", "--target", "y").output
 
 
@@ -637,3 +642,8 @@ def test_a_terminal_does_not_obey_what_is_predicted():
     for part in ("a\x1b[2J,é\u202e".encode()[:9], "a\x1b[2J,é\u202e".encode()[9:], b"\x9b\r\n"):
         assert out.write(part) == len(part)
     assert file.getvalue().decode() == "a\\x1b[2J,é\\u202e\ufffd\\r\n"
+
+
+def test_errors_of_what_is_piped_in_name_no_file():
+    said = run("fit", "-", "--target", "y", piped=b"x,y\n1,a\n2\n", code=2).stderr
+    assert "line 3 of standard input with 1 fields" in " ".join(said.split())

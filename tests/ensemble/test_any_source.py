@@ -134,7 +134,7 @@ def test_a_lost_worker_does_not_change_the_bits(tmp_path, blocks_of):
     from distributed import Client, LocalCluster
 
     blocks_of(BLOCK)
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with (
         dask.config.set({"distributed.worker.daemon": False, "logging.distributed": "critical"}),
         LocalCluster(**options, silence_logs=50) as cluster,

@@ -191,6 +191,17 @@ def test_hubers_loss_gives_the_stages_of_exact_trees_where_values_are_few(settin
     assert not audit(binned, X, y).holds
 
 
+def test_a_delta_of_0_leaves_nothing_open():
+    """A row at the median makes δ 0, and every loss with it: leaves then take the median, as for small δ."""
+    X, y = np.zeros((5, 1)), np.array([1.0, 2.0, 3.0, 5.0, 9.0])
+    model = HistGradientBoostingRegressor("huber", alpha=0.1, max_iter=1).fit(X, y)
+    assert model.huber_deltas_ == [0.0]
+    assert (model.predict(X) == 3.0).all()
+    assert audit(model, X, y).holds
+    model.trees_ = replace(model.trees_, value=model.trees_.value + 1.0)
+    assert not audit(model, X, y).holds
+
+
 def test_hubers_loss_stops_early_goes_on_and_keeps_to_monotone_columns():
     X, y = problem(150)
     fits = [

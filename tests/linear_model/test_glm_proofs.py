@@ -22,6 +22,7 @@ from certifit import (
     ElasticNet,
     GammaRegressor,
     GeneralizedLinearRegressor,
+    Lasso,
     LinearRegression,
     NoSolutionError,
     PoissonRegressor,
@@ -610,3 +611,19 @@ def test_less_than_the_usual_gap_asks_for_digits_of_penalised_coefficients():
     model = PoissonRegressor(alpha=1.0, tol=1e-7).fit(Z, y)
     slope = Z.T @ (model.predict(Z) - y) / 4 + model.coef_
     assert np.abs(slope).max() < 1e-6
+
+
+@pytest.mark.parametrize("alpha", [1e-15, 1e-11, 1e-3])
+@pytest.mark.parametrize("column", ["zeros", "repeated"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_penalty_next_to_nothing_is_proved_beside_columns_that_say_nothing(alpha, column, intercept):
+    """An L1 penalty has no curvature: the Hessian of such columns is singular, whatever the coefficients."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 2))
+    y = X @ [1.0, -2.0] + rng.normal(size=30)
+    X = np.column_stack([X, np.zeros(30) if column == "zeros" else X[:, 0]])
+    model = Lasso(alpha, fit_intercept=intercept).fit(X, y)
+    assert model.certificate_.holds
+    assert audit(model, X, y).holds
+    model.coef_ = model.coef_ * 1.01
+    assert not audit(model, X, y).holds

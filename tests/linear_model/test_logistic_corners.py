@@ -1,10 +1,21 @@
 """Logistic regression where it is hard: offsets, units, collinear and separable columns, very unequal weights."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn import linear_model
 
-from certifit import CertificateWarning, DataError, LogisticRegression, NoSolutionError, audit
+from certifit import (
+    CertificateWarning,
+    DataError,
+    ElasticNet,
+    Lasso,
+    LogisticRegression,
+    NoSolutionError,
+    Ridge,
+    audit,
+)
 from certifit.checkers.linear_model.logistic import likelihood
 from tests.common.catalogue import three, two
 from tests.linear_model.logistic_tables import SOLVERS, certified, exact
@@ -78,6 +89,24 @@ def test_collinear_columns(data):
         double = exact(penalty=penalty, C=1.0).fit(twice, y)
         np.testing.assert_allclose(double.predict_proba(twice), single.predict_proba(X), atol=1e-5)
         assert certified(double, twice, y)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("fit", [exact, linear_model.LogisticRegression])
+def test_coefficients_moved_along_collinear_columns_are_noticed(fit, classes, intercept):
+    """Every row keeps its probabilities, but no reader is helped by coefficients of a million of either sign."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(100, 3))
+    X, y = np.column_stack([X, X[:, 0]]), rng.integers(classes, size=100)
+    model = fit(C=np.inf, fit_intercept=intercept, tol=1e-9).fit(X, y)
+    assert audit(model, X, y).holds
+    moved = copy.deepcopy(model)
+    moved.coef_[0, [0, 3]] += [1e6, -1e6]
+    np.testing.assert_allclose(moved.predict_proba(X), model.predict_proba(X), atol=1e-8)
+    found = audit(moved, X, y)
+    assert not found.holds
+    assert any("collinear" in words for words in found.failures())
 
 
 def test_nearly_collinear_columns_are_not_proved_falsely():
@@ -208,3 +237,17 @@ def test_the_covariance_is_that_of_the_stored_intercept_however_far_columns_lie_
     y[:2] = 0, 1
     model = LogisticRegression(penalty=None).fit(X, y)
     assert audit(model, X, y).holds == model.certificate_.holds
+
+
+@pytest.mark.parametrize("model", [Lasso(1e-15), Ridge(1e-15), LogisticRegression(C=1e12), ElasticNet(1e-12)])
+def test_a_column_of_zeros_has_no_coefficient(model):
+    """A penalty next to nothing leaves it within any tolerance of the objective, and no row tells it."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(30, 2)), np.zeros(30)])
+    y = rng.integers(2, size=30)
+    model.fit(X, y)
+    assert audit(model, X, y).holds
+    model.coef_[..., 2] = 1.0
+    found = audit(model, X, y)
+    assert not found.holds
+    assert any("zeros" in words for words in found.failures())

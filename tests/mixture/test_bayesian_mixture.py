@@ -128,3 +128,12 @@ def test_rows_without_spread_are_audited_as_they_are_fitted(kind):
     X = np.zeros((6, 2))
     model = BayesianGaussianMixture(covariance_type=kind, random_state=0).fit(X)
     assert audit(model, X).holds == model.certificate_.holds
+
+
+def test_draws_change_as_little_as_the_covariances_they_are_from():
+    """Eigenvectors of covariances that are next to spheres turn at the last digit; triangular roots do not."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = BayesianGaussianMixture(n_components=1, reg_covar=1e6, random_state=0).fit(X)
+    before = model.sample(20, random_state=1)[0]
+    model.covariances_ = model.covariances_ * (1 + 1e-7 * np.random.default_rng(1).normal(size=(3, 3)) @ np.eye(3))
+    np.testing.assert_allclose(model.sample(20, random_state=1)[0], before, rtol=1e-4, atol=1e-2)

@@ -117,8 +117,9 @@ def test_likelihood_without_digits_proves_nothing():
 
 def test_steps_that_fall_by_rounding_alone_are_no_falls():
     """The trace of a fit is judged by the digits that its likelihood has, as the audit judges it."""
-    falls = 0
-    for seed in range(40):
+    falls, seed = 0, -1
+    while falls < 4 and seed < 200:  # which seeds show one hangs on the last digits of products
+        seed += 1
         X = np.random.default_rng(seed).normal(size=(21, 4))
         X[0] *= 1e6
         with warnings.catch_warnings():
@@ -128,7 +129,7 @@ def test_steps_that_fall_by_rounding_alone_are_no_falls():
             falls += 1
             assert model.certificate_.holds, seed
             assert audit(model, X).holds, seed
-    assert falls > 3
+    assert falls == 4
 
 
 def test_a_covariance_that_is_barely_definite_has_a_penalty():

@@ -64,14 +64,15 @@ def test_folds_are_scored_as_scikit_learn_scores_them():
 
 
 def test_the_interval_of_r2_is_that_of_a_ratio_of_means():
-    """Its logarithm's error is that of e² / mean e² - d² / mean d² (Cochran, Sampling techniques, 1977, 2.11)."""
+    """Its logarithm's error is the jackknife's (Efron & Tibshirani, 1993, equation 11.5): rows are left out here."""
     found = assess(Ridge(), *DIABETES, method="holdout", metrics="r2")
     (train, test), claim = found.plan.splits[0], found["r2"]
     y = DIABETES[1][test]
     said = Ridge().fit(DIABETES[0][train], DIABETES[1][train]).predict(DIABETES[0][test])
     assert claim.estimate == pytest.approx(r2_score(y, said), rel=1e-12)
-    e, d = (y - said) ** 2, (y - y.mean()) ** 2
-    error = np.std(e / e.mean() - d / d.mean(), ddof=1) / np.sqrt(len(y))
+    n, rows = len(y), np.arange(len(y))
+    without = np.array([np.log(1 - r2_score(y[rows != i], said[rows != i])) for i in rows])
+    error = np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
     reach = student.ppf(0.95, len(y) - 1) * error
     ends = [1 - (1 - claim.estimate) * np.exp(by) for by in (reach, -reach)]
     np.testing.assert_allclose([claim.low, claim.high], ends, rtol=1e-12)

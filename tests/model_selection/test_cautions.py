@@ -3,15 +3,28 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.signal import lfilter
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 
-from certifit import assess, assess_sizes, choose_setting, compare_models
+from certifit import (
+    ConformalClassifier,
+    ConformalRegressor,
+    assess,
+    assess_sizes,
+    audit,
+    choose_setting,
+    compare_models,
+)
+from certifit.checkers.model_selection.choices import certify_choice
+from certifit.checkers.model_selection.copies import copied_share
 from certifit.checkers.model_selection.intervals import certify_intervals, rows_for_normal, separate_tests
 from certifit.model_selection import TimeHoldout
+from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.plans import certify_plan
 
 ABSOLUTE, SQUARED = "neg_mean_absolute_error", "neg_mean_squared_error"
@@ -30,8 +43,16 @@ def line(errors, seed=0):
 
 @pytest.mark.parametrize("method", ["holdout", "k-fold", "leave-one-out", ".632+"])
 def test_copies_of_rows(method):
+    """Where most rows are copies there is no interval; where few are, it says so."""
     X, y = two_classes(60)
-    found = assess(GaussianNB(), np.repeat(X, 4, axis=0), np.repeat(y, 4), method=method)["accuracy"]
+    found = assess(GaussianNB(), np.repeat(X, 4, axis=0), np.repeat(y, 4), method=method)
+    assert found["accuracy"].way == "none"
+    assert np.isnan([found["accuracy"].low, found["accuracy"].high]).all()
+    assert "copies of fitted ones" in found["accuracy"].assumption
+    assert found.certificate.holds
+    X, y = two_classes(200)
+    some = np.concatenate([np.arange(200), np.arange(8)])
+    found = assess(GaussianNB(), X[some], y[some], method=method)["accuracy"]
     assert found.covers == "perhaps less"
     assert "copies of fitted ones" in found.assumption
     # Rows of few different values are equal by chance, and then have different targets.
@@ -47,7 +68,7 @@ def test_copies_of_rows(method):
 def test_rows_in_time_order(method):
     noise = np.random.default_rng(0).normal(size=400)
     found = assess(LinearRegression(), *line(lfilter([1.0], [1.0, -0.95], noise)), method=method, metrics=ABSOLUTE)
-    assert found[ABSOLUTE].covers == "perhaps less"
+    assert found[ABSOLUTE].way == "none"
     assert "follow each other are alike" in found[ABSOLUTE].assumption
     assert found.certificate.holds
     found = assess(LinearRegression(), *line(noise), method=method, metrics=ABSOLUTE)
@@ -59,11 +80,59 @@ def test_a_table_that_is_sorted_by_its_target_is_not_taken_for_a_series():
     assert "alike" not in found["neg_brier_score"].assumption
 
 
+def test_rows_that_follow_each_other_a_little_keep_an_interval():
+    """√(1.15 / 0.85) times the error of independent rows: 1.645 of these are 1.414, which cover 84 %."""
+    weak = lfilter([1.0], [1.0, -0.15], np.random.default_rng(0).normal(size=2000))
+    found = assess(LinearRegression(), *line(weak), method="k-fold", metrics=ABSOLUTE)
+    assert found[ABSOLUTE].covers == "perhaps less"
+
+
+def test_independent_rows_that_are_sorted_by_a_column_keep_their_interval():
+    """A line through a bend misses rows that follow each other by as much, however independent they are."""
+    x = np.linspace(0, 3, 200)
+    y = x**2 + 0.1 * np.random.default_rng(0).normal(size=200)
+    found = assess(LinearRegression(), x[:, None], y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
+    assert found.covers == "perhaps less"
+    mixed = np.random.default_rng(1).permutation(200)
+    assert assess(LinearRegression(), x[mixed, None], y[mixed], method="k-fold", metrics=ABSOLUTE)[ABSOLUTE].covers
+
+
+def test_tables_of_classes_have_no_intervals_where_rows_are_copies():
+    X, y = two_classes(60)
+    found = assess(GaussianNB(), np.repeat(X, 4, axis=0), np.repeat(y, 4), method="k-fold")
+    tables = found.per_class(), found.confusion(), found.thresholds(), found.calibration()
+    for table in tables:
+        ends = [values for name, values in table.columns.items() if name.split()[-1] in ("from", "to")]
+        assert ends
+        assert np.isnan(np.array(ends)).all()
+        assert "no intervals: " in " ".join(str(table).split())
+        table.plot()
+    for band in ("DKW", "bootstrap"):
+        for curve in (found.roc(band=band), found.precision_recall(band=band)):
+            assert np.isnan(curve.low).all()
+            assert "copies of fitted ones" in " ".join(str(curve).split())
+            curve.plot()
+    sound = assess(GaussianNB(), X, y, method="k-fold").per_class()
+    assert np.isfinite(sound.columns["recall from"]).all()
+
+
+def test_folds_of_single_groups_are_drawn_once():
+    """Drawn five times they are the same five times, and 50 scores would be taken for more than the ten they are."""
+    member = np.repeat(np.arange(10), 10)
+    X, y = line(np.random.default_rng(0).normal(size=100))
+    found = {
+        method: assess(LinearRegression(), X, y, method=method, metrics=ABSOLUTE, groups=member)[ABSOLUTE]
+        for method in ("k-fold", "repeated")
+    }
+    assert len(found["repeated"].values) == 10
+    assert found["repeated"].high - found["repeated"].low == pytest.approx(found["k-fold"].high - found["k-fold"].low)
+
+
 def test_rows_that_belong_together_are_met_by_groups():
     rng, member = np.random.default_rng(0), np.repeat(np.arange(50), 6)
     X, y = line(rng.normal(size=50)[member] + 0.3 * rng.normal(size=300))
     alone = assess(LinearRegression(), X, y, metrics=ABSOLUTE)[ABSOLUTE]
-    assert alone.covers == "perhaps less"
+    assert alone.way == "none"
     together = assess(LinearRegression(), X, y, metrics=ABSOLUTE, groups=member)[ABSOLUTE]
     assert together.covers == "at least"
     few = assess(LinearRegression(), X, y, metrics=ABSOLUTE, groups=member // 5)[ABSOLUTE]
@@ -114,6 +183,11 @@ def test_choices_and_curves_say_so_too():
     noise = lfilter([1.0], [1.0, -0.95], np.random.default_rng(0).normal(size=200))
     X, y = line(noise)
     choice = choose_setting(LinearRegression(), {"fit_intercept": [True, False]}, X, y, draws=50, n_splits=5)
+    assert np.isnan([choice.claim.low, choice.claim.high]).all()
+    assert choice.certificate.holds
+    given = replace(choice.claim, low=choice.claim.corrected - 1, high=choice.claim.corrected + 1)
+    assert not certify_choice(given, certify_plan(choice.plan, make_problem(LinearRegression(), X, y, {}))).holds
+    choice.plot()
     assert "follow each other are alike" in " ".join(str(choice).split())
     curve = assess_sizes(LinearRegression(), X, y, sizes=(0.5, 1.0), n_splits=5)
     assert "follow each other are alike" in " ".join(str(curve).split())
@@ -130,3 +204,42 @@ def test_models_that_are_alike_are_told_apart_by_no_more_tests_than_share_no_row
     error = np.sqrt((1 / 50 + 1 / 9) * d.var(ddof=1))
     # 2.262157 is the 97.5 % quantile of t with 9 degrees of freedom, in any table.
     assert pair.high - pair.claim.difference == pytest.approx(2.262157 * error, rel=1e-6)
+
+
+def test_models_get_no_verdict_on_copies():
+    """Four copies of each row make p-values that small of differences which the rows themselves do not tell apart."""
+    X, y = two_classes(60)
+    models = {"plain": GaussianNB(), "smooth": GaussianNB(var_smoothing=100.0)}
+    for test in ("corrected t", "5x2cv F", "McNemar"):
+        found = compare_models(models, np.repeat(X, 4, axis=0), np.repeat(y, 4), test=test)
+        assert [pair.verdict for pair in found.pairs] == ["no verdict"]
+        assert np.isnan(found.table().columns["p"]).all()
+        assert "nothing is said of which model is better" in found.certificate.claim
+        assert found.certificate.holds
+        found.plot()
+    assert compare_models(models, X, y).pairs[0].verdict != "no verdict"
+
+
+def test_equal_rows_of_few_values_are_no_copies():
+    """Of three columns of three values 27 different rows can be drawn: most of 400 equal another, by chance."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(400, 3)).astype(float)
+    y = (X.sum(axis=1) > 3).astype(int)  # so that equal rows agree
+    assert assess(GaussianNB(), X, y, method="k-fold")["accuracy"].way == "corrected t"
+    assert ConformalClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.holds
+    words = pd.DataFrame({"a": np.array(["x", "y", "z"])[X[:, 0].astype(int)], "b": X[:, 1]})
+    assert copied_share(words, y, np.arange(100), np.zeros(100, int)) == 0
+
+
+@pytest.mark.parametrize("method", ["split", "cv+", "jackknife+"])
+def test_conformal_models_of_copies_prove_nothing(method):
+    """One neighbour knows copies by heart: its radius is 0, and no new row is within it."""
+    X, y = line(np.random.default_rng(0).normal(size=40))
+    copies = np.repeat(X, 3, axis=0), np.repeat(y, 3)
+    model = ConformalRegressor(KNeighborsRegressor(1), method=method, coverage=0.8, random_state=0).fit(*copies)
+    assert not model.certificate_.holds
+    assert "copies of fitted ones" in model.certificate_.failures()[0]
+    assert not audit(model, *copies).holds
+    sound = ConformalRegressor(KNeighborsRegressor(1), method=method, coverage=0.8, random_state=0).fit(X, y)
+    assert sound.certificate_.holds
+    assert audit(sound, X, y).holds

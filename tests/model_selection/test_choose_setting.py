@@ -168,3 +168,8 @@ def test_fits_that_use_several_cores_are_left_alone():
     assert times.spreads(3) == (choosing.thread_count() > 1)
     times.cpu = 9.0
     assert not times.spreads(3)
+
+
+def test_a_setting_that_fails_is_named_before_its_fold():
+    with pytest.raises(DataError, match=r"the setting \{'alpha': -1\}: Ridge that fails on split 1 of"):
+        choose_setting(Ridge(), {"alpha": [-1, 1]}, np.arange(40.0).reshape(20, 2), np.arange(20.0), n_splits=5)

@@ -14,9 +14,9 @@ import certifit
 from certifit import DataError, assess
 from certifit.checkers.model_selection.splits import SplitDeclaration, certify_partition, certify_splits, row_keys
 from certifit.model_selection import KFold, LeaveOneOut
-from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem
 from certifit.model_selection.assessment.plans import SingleRows
+from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
 
 DIABETES = load_diabetes(return_X_y=True)
 IRIS = load_iris(return_X_y=True)

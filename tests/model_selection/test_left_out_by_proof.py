@@ -9,7 +9,8 @@ from sklearn.svm import LinearSVC
 import certifit
 from certifit import assess
 from certifit.model_selection.assessment.held_out import AssessedProblem
-from certifit.model_selection.assessment.left_out_by_proof import (
+from certifit.model_selection.assessment.plans import SingleRows
+from certifit.model_selection.assessment.without_refits.left_out_by_proof import (
     LeftOutTuning,
     MarginProblem,
     hold_out_by_proof,
@@ -17,7 +18,6 @@ from certifit.model_selection.assessment.left_out_by_proof import (
     margin_problem,
     minimum_of_all,
 )
-from certifit.model_selection.assessment.plans import SingleRows
 
 
 def table(n=60, d=3, seed=0, noise=1.0):

@@ -12,7 +12,11 @@ import certifit
 from certifit import DataError, prove_penalty
 from certifit.checkers.model_selection.penalty_range import FoldedTable, certify_penalty, score_ranges
 from certifit.model_selection.assessment.held_out import AssessedProblem
-from certifit.model_selection.assessment.left_out_by_proof import LeftOutTuning, margin_problem, minimum_of_all
+from certifit.model_selection.assessment.without_refits.left_out_by_proof import (
+    LeftOutTuning,
+    margin_problem,
+    minimum_of_all,
+)
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = ((X - X.mean(axis=0)) / X.std(axis=0))[::3, :4]

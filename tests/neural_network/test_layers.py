@@ -7,6 +7,7 @@ from scipy.stats import norm
 from certifit import MLPClassifier
 from certifit.checkers.neural_network.adapter import read_perceptron
 from certifit.exceptions import DataError
+from certifit.neural_network.layers.even_units import with_even_units
 from certifit.neural_network.layers.row_layers import ACTIVATIONS, Dense, Dropout
 from certifit.neural_network.layers.workspace import Workspace
 from certifit.neural_network.network import Network, perceptron
@@ -203,3 +204,16 @@ def test_the_picture_of_back_propagation_shows_the_slopes():
         plot_backpropagation(model, X[0], 7)
     with pytest.raises(DataError, match="at most 8 of each"):
         plot_backpropagation(MLPClassifier((9,), max_iter=1).fit(X, y), X[0], 1)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_units_that_fill_registers_change_no_answer(activation):
+    """Layers of 30 and 45 units answer as 32 and 48, the layer of 10 as it is."""
+    network = perceptron(3, (30, 45, 10), 15, activation).clipped
+    rows, params = problem(network, "softmax")
+    parts = network.parts(params)
+    layers, more = with_even_units(network.layers, parts)
+    assert [layer.units for layer in layers if isinstance(layer, Dense)] == [32, 48, 10, 15]
+    plain = network.forward(parts, rows.X)[0]
+    np.testing.assert_allclose(Network(layers, (3,)).forward(more, rows.X)[0], plain, rtol=1e-12)
+    np.testing.assert_allclose(network.scores(parts, rows.X), plain, rtol=1e-12)

@@ -20,6 +20,7 @@ from certifit.report.page import _whole_options
 from certifit.table.alerts import Alert, table_alerts
 from certifit.table.cross_validation import CrossValidation, cross_validate
 from certifit.table.labelled_table import labelled_table
+from certifit.table.portfolio.search import RowOrder, SearchSettings, search
 from certifit.table.table_classifier import TableClassifier
 
 HOSTILE = '<script>alert("1")</script>&$x_{'
@@ -194,6 +195,33 @@ def test_rows_held_out_are_named_so(penguins):
     kept = replace(assessment, predicted=model.predict_proba(data.table))
     assert "Of rows that were held out" in page(model, data, kept)
     assert "Of the rows that the model was fitted to" in page(model, data, replace(assessment, predicted=None))
+
+
+def test_mistakes_of_labels_alone_are_those_of_rows_held_out(penguins):
+    _, data, _ = penguins
+    found = search(data, SearchSettings(model="linear_svm", tunes=False))
+    wrong = int(found.assessment.confusion.sum() - np.trace(found.assessment.confusion))
+    text = page(found.model, data, found.assessment)
+    mistakes = text.partition("The worst mistakes</h2>")[2].partition("</table>")[0]
+    assert wrong == mistakes.count("<tr>") - 1 > 0  # one is the head
+    assert "Rows that were held out" in mistakes
+    assert "Probabilities and thresholds" not in text
+
+
+def test_pictures_of_later_rows_are_of_those_that_were_tested(penguins):
+    _, data, _ = penguins
+    order = RowOrder(times=np.random.default_rng(0).permutation(len(data.y)), time="day")
+    found = search(data, SearchSettings(model="linear", tunes=False), order)
+    assert len(found.assessment.rows) == len(found.assessment.predicted) < len(data.y)
+    text = page(found.model, data, found.assessment)
+    assert "Of rows that were held out" in text
+    assert f"(pictures and scores: {len(found.assessment.rows):,} of them)" in text
+
+
+def test_the_verdict_of_use_knows_that_the_model_was_chosen(penguins):
+    _, data, _ = penguins
+    found = search(data, SearchSettings(model="linear, naive_bayes", tunes=False))
+    assert "Corrected for the choice among 2 models, accuracy is 0.9" in page(found.model, data, found.assessment)
 
 
 def test_alerts_come_first_and_uselessness_is_said(penguins):

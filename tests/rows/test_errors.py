@@ -138,8 +138,10 @@ def test_damaged_page(group, compression, tmp_path):
     path = big(tmp_path / "t.parquet", compression=compression)
     chunk = pq.ParquetFile(path).metadata.row_group(group).column(1)
     damage(path, chunk.data_page_offset + chunk.total_compressed_size // 2)
-    refused(path, got="t.parquet", wanted="a complete Parquet file")
-    refused(pa.dataset.dataset(path), got="dataset", wanted="complete files")
+    place = f"in row group {group} of "
+    refused(path, got=place, wanted="a complete Parquet file")
+    refused(path, got=f"column {chunk.path_in_schema!r} (", wanted="a complete Parquet file")
+    refused(pa.dataset.dataset(path), got=f"t.parquet', in row group {group} ", wanted="complete files")
 
 
 def test_one_damaged_file_of_a_directory_is_named(tmp_path):
@@ -147,6 +149,10 @@ def test_one_damaged_file_of_a_directory_is_named(tmp_path):
         big(tmp_path / name)
     damage(tmp_path / "b.parquet", 4000)
     refused(tmp_path, got="b.parquet", wanted="a complete Parquet file")
+
+
+def test_what_is_no_path_at_all_is_refused_in_few_words():
+    refused("1,2\n" * 5000, got="…", wanted="an existing Parquet or CSV file")
 
 
 def test_files_of_a_directory_that_do_not_fit(tmp_path):
@@ -338,7 +344,10 @@ def test_infinity_is_named(form, tmp_path):
 @each_form
 def test_infinity_is_named_among_holes(form, tmp_path):
     X = FORMS[form](pd.DataFrame({"width": [np.nan, 2.0, 3.0], "length": [1.0, np.nan, np.inf]}), tmp_path)
-    refused(X, missing=True, got="infinity in row 2, column 'length' of X", wanted="finite numbers (no NaN, no inf)")
+    refused(
+        X, missing=True, got="infinity in row 2, column 'length' of X",
+        wanted="finite numbers, or NaN for a missing entry", fix="Drop these rows, or make the entries NaN.",
+    )  # fmt: skip
 
 
 def test_infinity_is_named_among_stored_holes():

@@ -71,6 +71,9 @@ def test_rows_in_order_of_time():
     table = frame().assign(day=pd.date_range("2024-01-01", periods=200, freq="D"))
     assert "in the order of day" in kinds(table)["time"]
     assert kinds(table.sample(frac=1, random_state=0)) == {}
+    years = frame().assign(year=1959.0 + np.arange(200) // 4)
+    assert "--time year tests on later rows" in kinds(years)["time"]
+    assert kinds(years.rename(columns={"year": "size"})) == {}  # any column may be sorted
 
 
 def test_classes_that_are_too_common_or_too_rare():

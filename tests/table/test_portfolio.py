@@ -11,11 +11,12 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from certifit import DataError, TableClassifier, TableRegressor, audit, fit, load, save
 from certifit.datasets import penguins_table
-from certifit.table.alerts import unsolved_alert
+from certifit.table.alerts import choice_alert, unsolved_alert
 from certifit.table.labelled_table import labelled_table
 from certifit.table.portfolio import contest as contests
 from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, TableFacts
 from certifit.table.portfolio.clock import Clock, read_budget
+from certifit.table.portfolio.leaderboard import leaderboard_lines
 from certifit.table.portfolio.search import SearchSettings, search
 
 
@@ -253,6 +254,27 @@ def test_groups_stay_together_and_later_rows_are_tested(monkeypatch):
     assert all(time[train].max() < time[test].min() for train, test in seen)
 
 
+def test_a_class_of_a_single_row_has_no_part_in_the_scores():
+    rows = table().drop_columns(["amount"])
+    names = rows["kind"].to_pylist()
+    rare = rows.set_column(rows.column_names.index("kind"), "kind", pa.array([*names[:-1], "rare"]))
+    data = labelled_table(rare, "kind")
+    found = search(data, SearchSettings(model="linear", tunes=False))
+    assert list(found.model.classes_) == ["a", "b", "c", "rare"]
+    assert found.ledger.rows_compared == 89
+    assert found.assessment.rows.tolist() == [*range(89)]
+    assert found.assessment.predicted.shape == (89, 4)
+    assert np.allclose(found.assessment.predicted.sum(axis=1), 1)
+    (note,) = found.assessment.notes
+    assert note.startswith("classes 'rare' (1) have too few rows to be learnt and tested, and no part in the scores;")
+
+
+def test_folds_that_know_one_class_alone_are_refused():
+    rows = table().drop_columns(["amount"]).sort_by("kind").append_column("day", pa.array(range(90)))
+    with pytest.raises(DataError, match=r"class 'a' alone .* fold 1 of 5.*Folds follow the column 'day'"):
+        fit(rows, "kind", time="day")
+
+
 def test_weights_count_rows():
     rows = table().drop_columns(["amount"])
     twice = pa.concat_tables([rows, rows.slice(0, 30)])
@@ -467,3 +489,38 @@ def test_times_of_which_the_order_is_not_sure_are_refused_or_named():
         fit(early, "kind", time="when")
     early["when"] = [f"2024W{k:02}" for k in range(60)]
     assert fit(early, "kind", model="linear", time="when").search_.time == "when"
+
+
+def test_the_interval_of_r2_is_that_of_a_ratio():
+    """Rows far out add to the loss and to the baseline's: what the model leaves open of them is all that counts."""
+    rng = np.random.default_rng(0)
+    x, spread = rng.normal(size=2000), rng.standard_t(2.5, size=2000)
+    rows = pa.table({"x": x, "amount": x + 3 * spread})
+    ledger = fit(rows, "amount", model="linear").search_
+    y = rows["amount"].to_numpy()
+    said = np.empty_like(y)
+    for train, test in KFold(5, shuffle=True, random_state=0).split(y):
+        slope, level = np.polyfit(x[train], y[train], 1)
+        said[test] = level + slope * x[test]
+    drawn = [rng.integers(2000, size=2000) for _ in range(500)]
+    scores = [r2_score(y[rows], said[rows]) for rows in drawn]  # R² of rows drawn anew: the bootstrap
+    width = ledger.winner.high - ledger.winner.low
+    inflation = np.sqrt(1 + 5 / 4)  # rows of several folds depend on each other (Nadeau & Bengio)
+    assert width == pytest.approx(2 * 1.645 * inflation * np.std(scores), rel=0.15)
+    assert ledger.winner.low > 0
+    assert choice_alert(ledger) is None
+    assert leaderboard_lines(ledger)[-1][2] == "-"  # the baseline's R² is 0 by what R² is
+
+
+def test_a_model_that_is_off_by_far_in_one_row_is_no_rival():
+    """A log link multiplies: far from the other rows it foretells anything, and says nothing about the choice."""
+    rng = np.random.default_rng(1)
+    x = np.append(rng.normal(size=150), 60.0)
+    rows = pa.table({"x": x, "count": rng.poisson(np.maximum(20 + 5 * x, 1))})
+    found = fit(rows, "count", model="linear, least_squares", family="poisson", metric="r2", budget=60)
+    scores = {a.name: a.score for a in found.search_.attempts if not a.settings}
+    assert scores["linear"] < -10 < 0.5 < scores["least_squares"]
+    scored = [a for a in found.search_.attempts if a.fate == "scored" and a.name != "baseline"]
+    assert found.search_.rivals == len([a for a in scored if a.score > 0]) == len(scored) - 1
+    assert found.family_because_ == "it did better than a log link where both were compared"
+    assert found.search_.corrected == pytest.approx(scores["least_squares"], abs=0.1)

@@ -232,7 +232,7 @@ def test_the_command_works_on_a_cluster(path, tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp://"}
-    with LocalCluster(**options, dashboard_address=None, silence_logs=50) as cluster:
+    with LocalCluster(**options, dashboard_address=":0", silence_logs=50) as cluster:
         words = ["--target", "amount", "--cv", "0", "--no-report", "--drop", "kind", "-o", "m.certifit"]
         run = CliRunner().invoke(app, ["fit", str(path), *words, "--dask", cluster.scheduler_address])
     assert run.exit_code == 0, run.output

@@ -1,5 +1,6 @@
 """Decision trees: known splits, brute force over all of them, scikit-learn's trees, and degenerate tables."""
 
+import copy
 import itertools
 import math
 
@@ -184,6 +185,30 @@ def test_a_split_that_is_not_the_best_does_not_hold():
         "best split of a node missed by, of its impurity"
     ]
     assert audit(model, X[:, :2], y).holds
+
+
+@pytest.mark.parametrize("library", [certifit, theirs])
+def test_of_several_medians_a_node_says_the_middle(library):
+    """Every number between the two middle rows has the same sum of distances; a prediction is one of them."""
+    X, y = np.zeros((4, 1)), np.array([0.0, 1.0, 4.0, 9.0])
+    model = library.DecisionTreeRegressor(criterion="absolute_error").fit(X, y)
+    assert model.predict(X[:1]) == [2.5]
+    assert audit(model, X, y).holds
+    for another in (1.0, 2.0, 2.6, 4.0):
+        found = audit(replaced_value(model, another), X, y)
+        assert not found.holds
+        assert "middle of several" in found.failures()[0]
+    uneven = np.array([1.0, 1.0, 1.0, 0.5])
+    model.fit(X, y, sample_weight=uneven)
+    assert model.predict(X[:1]) == [1.0]
+    assert audit(model, X, y, uneven).holds
+
+
+def replaced_value(model, value):
+    """The same tree of one node, which says this value."""
+    changed = copy.deepcopy(model)
+    changed.tree_.value[:] = value
+    return changed
 
 
 def test_a_tree_stopped_too_early_does_not_hold():

@@ -50,7 +50,7 @@ Table = Annotated[
     list[str],
     typer.Argument(
         help="CSV, TSV, Parquet, JSON lines, Feather, `file.db::table`, `-` for standard input; several are joined.",
-        metavar="TABLE...",
+        metavar="TABLE",
         show_default=False,
     ),
 ]

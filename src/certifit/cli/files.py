@@ -160,7 +160,11 @@ def _read_piped(encoding: str | None) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"piped{ending}"
         path.write_bytes(content)
-        return read_table(TableFiles((str(path),), encoding))
+        try:
+            return read_table(TableFiles((str(path),), encoding))
+        except DataError as error:  # nobody knows the file that it was written to
+            words = [part.replace(repr(str(path)), "standard input") for part in (error.got, error.wanted, error.fix)]
+            raise DataError(got=words[0], wanted=words[1], fix=words[2]) from error
 
 
 def _read_database(path: str, table: str) -> Any:

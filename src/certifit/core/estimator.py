@@ -133,6 +133,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
             raise DataError(**unknown_parameter(type(self), unknown[0]))
         return super().set_params(**params)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Say whether there are fitted attributes; scikit-learn would look at all of them before every answer."""
+        known = vars(self)
+        return "certificate_" in known or any(name[-1:] == "_" and name[:2] != "__" for name in known)
+
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """Return the names of the parameters, which scikit-learn would read from the signature at every fit."""

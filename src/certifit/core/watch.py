@@ -21,6 +21,7 @@ class Watch:
         self.data = {"X": X, "y": y, "metadata": metadata}
         self.attributes: Callable[[Any], Attributes] | None = None
         self.added = 0.0  # objective of parts of the model that were fitted before, on top of which the loop's comes
+        self._is_heard = bool(getattr(estimator, "_skl_callbacks", ()))  # else nothing is made for nobody, each pass
         self._pass: Any = None
 
     @contextmanager
@@ -38,10 +39,14 @@ class Watch:
         return self.context.subcontext(task_name="fit").propagate_callback_context(estimator)
 
     def begin(self) -> None:
+        if not self._is_heard:
+            return
         self._pass = self.context.subcontext(task_name="pass")
         self._pass.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
     def end(self, params: Any, step: Step[Any], tol: float) -> bool:
+        if not self._is_heard:
+            return False
         # `ProgressBar` reads these. Contexts live as long as the fit, so they keep no parameters.
         shown = step._replace(params=None, objective=step.objective + self.added)
         self._pass.step, self._pass.tol = shown, tol

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,9 +32,14 @@ class Selector(SelectorMixin, Estimator):
         if not self.support_.any():
             words = "No features were selected: every column was left out. Loosen the settings of the selector."
             warnings.warn(words, UserWarning, stacklevel=2)
-        if isinstance(rows, ArrayRows):
+        if isinstance(rows, ArrayRows) and sparse.issparse(X):
             return rows.X[:, self.support_]
-        return rows.map(partial(_take_columns, self.support_))
+        columns = np.flatnonzero(self.support_)
+        if not isinstance(rows, ArrayRows):
+            return rows.map(partial(_take_columns, columns))
+        found = np.empty((rows.n_rows, len(columns)), rows.dtype)
+        rows.each(partial(_write_columns, columns, found))
+        return found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the objective on these rows."""
@@ -45,8 +51,13 @@ class Selector(SelectorMixin, Estimator):
         return tags
 
 
-def _take_columns(support: Array, block: Block) -> Array:
-    return block.X[:, support]
+def _take_columns(columns: Array, block: Block) -> Array:
+    return np.take(block.X, columns, axis=1)
+
+
+def _write_columns(columns: Array, found: Array, block: Block) -> None:
+    """Write the columns of a block to its place; columns out of range are impossible, and clipping needs no copy."""
+    np.take(block.X, columns, axis=1, out=found[block.start : block.start + len(block.w)], mode="clip")
 
 
 def column_count(asked: Any, d: int, name: str) -> int:

@@ -69,12 +69,13 @@ def plot_settings(found: Any, ax: Axes | None = None) -> Axes:
     ax.errorbar(range(len(means)), means, errors, fmt="o", color=GREY, capsize=2)
     chosen = found.claim.chosen
     ax.errorbar([chosen], [means[chosen]], [errors[chosen]], fmt="o", color=BLUE, capsize=2)
-    ax.axhspan(found.claim.low, found.claim.high, color=BLUE, alpha=0.15, linewidth=0)
+    if np.isfinite([found.claim.low, found.claim.high]).all():
+        ax.axhspan(found.claim.low, found.claim.high, color=BLUE, alpha=0.15, linewidth=0)
     ax.axhline(found.claim.corrected, color=BLUE, linestyle=":")
     names = list(dict.fromkeys(name for setting in found.settings for name in setting))
     words = [", ".join(str(setting.get(name, "")) for name in names) for setting in found.settings]
     shown = range(0, len(words), -(-len(words) // 12))  # every one, where there is room for it
-    slanted = {"rotation": 30, "ha": "right"} if max(map(len, words)) > 6 else {}
+    slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if max(map(len, words)) > 6 else {}
     ax.set_xticks(shown, [shorten(words[i]) for i in shown], **slanted)
     plain(*ax.get_xticklabels())
     label_axes(ax, ", ".join(names), found.claim.metric)
@@ -109,7 +110,7 @@ def plot_confusion(found: Any, ax: Axes | None = None) -> Axes:
     ax.imshow(np.nan_to_num(share), cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for i in range(k):
         for j in range(k):
-            words = f"{share[i, j]:.2f}\n{low[i, j]:.2f}–{high[i, j]:.2f}"
+            words = f"{share[i, j]:.2f}" + f"\n{low[i, j]:.2f}–{high[i, j]:.2f}" * bool(np.isfinite(low[i, j]))
             ax.text(
                 j, i, words, ha="center", va="center", fontsize=8, color="white" if share[i, j] > 0.5 else "black"
             )

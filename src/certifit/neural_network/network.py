@@ -12,6 +12,7 @@ import numpy as np
 
 from certifit.core.text_table import text_table
 from certifit.exceptions import DataError
+from certifit.neural_network.layers.even_units import with_even_units
 from certifit.neural_network.layers.row_layers import (
     ACTIVATIONS,
     Dense,
@@ -124,16 +125,17 @@ class Network:
             found.append(LayerWeights(W.reshape(one.weights).astype(kind, copy=False), b.astype(kind, copy=False)))
         return found
 
-    def scores(self, parts: list[LayerWeights], x: Array, entries: int = 1 << 15) -> Array:
+    def scores(self, parts: list[LayerWeights], x: Array, entries: int = 3 << 14) -> Array:
         """Scores of rows x: so many at a time that what passes stays in the cache; images and embeddings fewer."""
         images = any(len(one.output) > 1 for one in self.shapes)
         widest = max(one.output[0] for one in self.shapes)
         step, work = self.images_at_once if images else max(512, entries // widest), Workspace(reuse=True)
+        layers, parts = with_even_units(self.layers, parts)
         found = np.empty((len(x), *self.shapes[-1].output), x.dtype)
         for k in range(0, len(x), step):
             passed = x[k : k + step]
             work.begin()
-            for layer, weights in zip(self.layers, parts, strict=True):
+            for layer, weights in zip(layers, parts, strict=True):
                 passed, _ = layer.forward(passed, weights, work)
             found[k : k + step] = passed
         return found

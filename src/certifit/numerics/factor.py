@@ -64,12 +64,12 @@ def factor(A: Array) -> Factor:
     >>> factor(np.array([[4.0, 2.0], [2.0, 3.0]])).solve(np.array([2.0, 1.0]))
     array([0.5, 0. ])
     """
-    diagonal = np.diag(A)
+    diagonal = A.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = A * scale * scale[:, None]
     lower, failed = dpotrf(np.asarray_chkfinite(scaled), lower=1, clean=0) if scaled.size else (scaled, 0)
     # Smaller pivots are rounding.
-    if failed == 0 and np.diag(lower).min(initial=1.0) > 1e-7:
+    if failed == 0 and lower.diagonal().min(initial=1.0) > 1e-7:
         return Factor(scale, (lower, True), None, None)
     values, vectors = eigh(scaled, driver="evd")
     keep = values > len(A) * np.finfo(float).eps * max(values[-1], 0.0) * 16

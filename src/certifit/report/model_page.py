@@ -220,7 +220,7 @@ class _PageMaker:
             better = gained > float(np.hypot(score.error, score.baseline_error))
             head = "Better than guessing." if better else "No better than guessing."
             useful = {"state": "good" if better else "bad", "head": head, "score": score, "why": ""}
-        shown = {"certificate": certificate, "unaudited": unaudited, "alerts": (), "useful": useful}
+        shown = {"certificate": certificate, "unaudited": unaudited, "alerts": (), "useful": useful, "corrected": ""}
         return {**shown, "classifies": hasattr(self.model, "classes_"), "target": "target"}
 
     def _drivers(

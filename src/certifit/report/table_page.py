@@ -35,7 +35,7 @@ from certifit.report.words import FAMILY_WORDS, shortened, target_words
 from certifit.rows import Array
 from certifit.table.alerts import Alert
 from certifit.table.cross_validation import CrossValidation, FoldScore
-from certifit.table.portfolio.leaderboard import choice_words, unscored_words
+from certifit.table.portfolio.leaderboard import choice_words, corrected_words, unscored_words
 from certifit.table.table_model import TableModel
 
 SMALLER_IS_BETTER = ("log loss", "mean absolute error", "root mean squared error")
@@ -95,11 +95,14 @@ def _render(report: Report, with_rows: bool = True) -> str:
     sections.append(PageSection("columns", _columns(report)))
     sections.append(PageSection("settings", _settings(report)))
     proof = _proof(report) if with_rows else {"form": "none", "why": "the rows do not fit into the page"}
-    rows, features = f"{model.n_rows_:,} rows", f"{len(model.features_):,} encoded columns"
+    columns = f"{len(model.features_):,} encoded columns"
+    rows = f"{model.n_rows_:,} rows"
     shown = report.drawn if _shown_rows(report) is None else _shown_rows(report)
     if shown is not None:
-        features += f"; pictures and scores from {len(shown):,} rows drawn at random"
-    subtitle = f"{_kind_words(model)} on {rows} and {features} · certifit {versions()['certifit']} · {written_at()}"
+        rows += (
+            f" (pictures and scores: {len(shown):,} {'of them' if report.drawn is None else 'rows drawn at random'})"
+        )
+    subtitle = f"{_kind_words(model)} on {rows} and {columns} · certifit {versions()['certifit']} · {written_at()}"
     title = f"Predicting {shortened(model.target_ or 'target', 80)} from {shortened(report.table, 80)}"
     return compose(title, subtitle, sections, proof)
 
@@ -116,7 +119,7 @@ def _answers(report: Report, classes: Array | None) -> ModelAnswers | None:
     if isinstance(assessment, CrossValidation) and assessment.predicted is not None:
         held = assessment.predicted
         if len(held) == len(y) and (classes is None or held.shape[1:] == classes.shape):
-            return ModelAnswers(y, held, classes, assessment.folds)
+            return ModelAnswers(y, held, classes, assessment.folds, labels_alone=not assessment.probable)
     method = report.model.predict if classes is None else getattr(report.model, "predict_proba", None)
     if method is None and classes is not None:
         return ModelAnswers.of_labels(y, report.model.predict(table), classes)
@@ -149,6 +152,7 @@ def _kind_words(model: TableModel) -> str:
 
 def _verdicts(report: Report) -> dict[str, Any]:
     certificate, assessment = report.model.certificate_, report.assessment
+    ledger = getattr(report.model, "search_", None)
     useful: dict[str, Any] = {"state": "", "head": "Not tested.", "score": None, "why": assessment}
     if isinstance(assessment, CrossValidation):
         kinds = {alert.kind for alert in report.alerts}
@@ -168,6 +172,7 @@ def _verdicts(report: Report) -> dict[str, Any]:
         "unaudited": "",
         "alerts": report.alerts,
         "useful": useful,
+        "corrected": "" if useful["score"] is None or ledger is None else corrected_words(ledger),
         "classifies": _classes(report.model) is not None,
         "target": report.model.target_ or "target",
     }

@@ -69,6 +69,12 @@ def row_major(values: Array, dtype: Any = None) -> Array:
     return np.require(np.asarray(values), dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
+def aligned_block(block: Block) -> Block:
+    """Return a block whose numbers lie at addresses that suit them: one that came over a network is copied."""
+    y = None if block.y is None else row_major(block.y)
+    return block._replace(X=row_major(block.X), y=y, w=row_major(block.w))
+
+
 def transpose(X: Matrix) -> Matrix:
     """Return the transpose of rows, without a copy: SciPy's own copies the entries of a CSR block at each call.
 
@@ -85,7 +91,7 @@ def transpose(X: Matrix) -> Matrix:
 def block_rows(row_entries: float) -> int:
     """Return how many rows with this many entries make a block: a power of two.
 
-    With a power of two, a Dask partition or file of 2^k rows is a whole subtree of the sum: see `tree_sum`.
+    With a power of two, a Dask partition of 2^k rows has whole blocks, and none has to be moved to another.
 
     >>> block_rows(784), block_rows(50), block_rows(16), block_rows(50_000)
     (2048, 8192, 32768, 64)

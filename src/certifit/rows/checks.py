@@ -247,5 +247,7 @@ def check_finite(block: Block, names: Array | None = None, missing: bool = False
     if len(block.w) > 1 and not sparse.issparse(block.X) and np.isnan(values[:, column]).all():
         got = f"NaN in every row from {block.start} to {block.start + len(block.w) - 1} of {name} of X"
         fix = "If the column is empty throughout, leave it out; else " + fix[0].lower() + fix[1:]
-    fix += f" (Input X contains {word}.)"
-    raise DataError(got=got, wanted="finite numbers (no NaN, no inf)", fix=fix)
+    wanted = "finite numbers (no NaN, no inf)"
+    if missing:
+        wanted, fix = "finite numbers, or NaN for a missing entry", "Drop these rows, or make the entries NaN."
+    raise DataError(got=got, wanted=wanted, fix=f"{fix} (Input X contains {word}.)")

@@ -214,9 +214,9 @@ def not_numbers(X: Any) -> list[tuple[str, Any]]:
 
 def is_number(kind: Any) -> bool:
     """Say whether a column of this pandas type holds numbers or booleans."""
-    from pandas.api.types import is_numeric_dtype
+    from pandas.api.types import is_complex_dtype, is_numeric_dtype
 
-    return bool(is_numeric_dtype(kind)) or str(kind) == "bool[pyarrow]"
+    return bool(is_numeric_dtype(kind) and not is_complex_dtype(kind)) or str(kind) == "bool[pyarrow]"
 
 
 def list_names(names: Sequence[Any], most: int = 20) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ class Addable(Protocol):
 
 
 S = TypeVar("S", bound=Addable)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,23 +37,48 @@ class Largest:
         return type(self)(np.maximum(self.value, other.value))
 
 
+class Subtree(NamedTuple, Generic[T]):
+    """A node of the tree of `tree_sum`: the sum of an aligned run of 2^rank parts."""
+
+    rank: int
+    first: int  # number of its first part, a multiple of 2^rank
+    total: T
+
+
 def tree_sum(parts: Iterable[S]) -> S:
     """Add parts pairwise, in a binary tree that depends on their number alone; log₂ n partial sums are held.
-
-    Every aligned run of 2^k parts is a subtree, so that summing each Dask partition first gives the same bits.
 
     >>> tree_sum(iter([1.0, 2.0, 3.0]))
     6.0
     """
-    stack: list[tuple[int, S]] = []
-    for part in parts:
-        rank, total = 0, part
-        while stack and stack[-1][0] == rank:
-            total, rank = stack.pop()[1] + total, rank + 1
-        stack.append((rank, total))
-    if not stack:
+    return whole_sum(subtrees(Subtree(0, number, part) for number, part in enumerate(parts)))
+
+
+def subtrees(nodes: Iterable[Subtree[S]]) -> list[Subtree[S]]:
+    """Add nodes of one tree, which follow each other, as far as their own run of parts goes.
+
+    Whoever has parts 10 to 19 gives 10 and 11, 12 to 15, and 16 to 19. Joined with what others give, in their order,
+    these become the sum of all parts with the bits of `tree_sum`, wherever the runs begin.
+
+    >>> [(node.first, node.total) for node in subtrees(Subtree(0, number, 1.0) for number in range(10, 20))]
+    [(10, 2.0), (12, 4.0), (16, 4.0)]
+    """
+    stack: list[Subtree[S]] = []
+    for node in nodes:
+        # the left half of a larger node begins at a multiple of that one's length
+        while stack and stack[-1].rank == node.rank and stack[-1].first >> node.rank & 1 == 0:
+            left = stack.pop()
+            node = Subtree(node.rank + 1, left.first, left.total + node.total)
+        stack.append(node)
+    return stack
+
+
+def whole_sum(nodes: list[Subtree[S]]) -> S:
+    """Add what `subtrees` gives of all parts, the shortest runs first."""
+    if not nodes:
         raise ValueError("tree_sum of no parts: got an empty sequence, wanted at least one block of rows")
-    total = stack.pop()[1]
-    while stack:
-        total = stack.pop()[1] + total
+    *before, last = nodes
+    total = last.total
+    for node in reversed(before):
+        total = node.total + total
     return total

@@ -20,6 +20,7 @@ from certifit.table.columns import Column
 from certifit.table.cross_validation import CrossValidation, FoldScore
 from certifit.table.labelled_table import LabelledTable
 from certifit.table.overdispersion import OverdispersionTuning, PredictedCounts, score_statistic
+from certifit.table.portfolio.leaderboard import score_number
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import COMMON_CLASS
 from certifit.table.table_model import TableModel
@@ -109,12 +110,15 @@ def choice_alert(ledger: SearchLedger) -> Alert | None:
     """Say where the chosen model is no better than its baseline, by its score corrected for the choice."""
     gained = ledger.corrected - ledger.baseline.score
     gained = gained if ledger.larger_is_better else -gained
-    error = (ledger.corrected_high - ledger.corrected_low) / 2 / NormalDist().inv_cdf((1 + ledger.confidence) / 2)
-    if gained > error:
+    # Files of earlier versions do not have the error of the gain: that of the score is larger.
+    reach = (ledger.corrected_high - ledger.corrected_low) / 2
+    error = reach / NormalDist().inv_cdf((1 + ledger.confidence) / 2)
+    if gained > (ledger.gain_error if np.isfinite(ledger.gain_error) else error):
         return None
+    ours, base = score_number(ledger.corrected), score_number(ledger.baseline.score)
     words = (
         f"the chosen model is no better than its baseline, once corrected for the choice ({ledger.metric} "
-        f"{ledger.corrected:.3f} against {ledger.baseline.score:.3f}): it is solved, but of no use"
+        f"{ours} against {base}): it is solved, but of no use"
     )
     return Alert("no use", words)
 
@@ -253,9 +257,10 @@ def _same_columns(data: LabelledTable, tuning: AlertTuning) -> Alert | None:
 
 
 def _order(data: LabelledTable) -> Alert | None:
-    """Whether rows are in the order of a date."""
+    """Whether rows are in the order of a date, or of a year."""
     for column in _used(data):
-        if column.kind != "date" or column.missing or column.distinct < 3:
+        timely = column.kind == "date" or (column.kind == "number" and _is_year(column))
+        if not timely or column.missing or column.distinct < 3:
             continue
         steps = np.diff(column.encode(data.table[column.name])[0][:, 0])
         if (steps >= 0).all() or (steps <= 0).all():
@@ -265,6 +270,11 @@ def _order(data: LabelledTable) -> Alert | None:
             )
             return Alert("time", words)
     return None
+
+
+def _is_year(column: Column) -> bool:
+    """Whether a column of numbers has the name of years, and their size."""
+    return "year" in column.name.lower() and 1_000 < column.centre < 3_000
 
 
 def _few_rows(data: LabelledTable) -> Alert | None:
@@ -279,7 +289,7 @@ def _few_rows(data: LabelledTable) -> Alert | None:
 def _common_class(y: Array) -> Alert | None:
     labels, counts = np.unique(y, return_counts=True)
     share, label = counts.max() / len(y), labels[counts.argmax()]
-    if share < COMMON_CLASS:
+    if share < COMMON_CLASS or len(labels) == 1:
         return None
     words = (
         f"{100 * share:.1f} % of all rows are of class {str(label)!r}: whoever says so of every row is right as "

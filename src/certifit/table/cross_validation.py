@@ -59,6 +59,7 @@ class CrossValidation:
     classes: tuple[ClassScore, ...] = ()
     confusion: Array | None = None  # (k, k) rows (or weights) by true and predicted class
     predicted: Array | None = None  # (n,) or (n, k) what is said of each row by the model fitted to the other folds
+    probable: bool = True  # whether `predicted` are probabilities of classes, not zeros and ones made from labels
     rows: Array | None = None  # (n,) numbers of these rows where they are part of the table; None: all of it
 
 
@@ -122,9 +123,10 @@ def assess_answers(
 ) -> CrossValidation:
     """The cross-validation of a model whose answers (n, …) for the rows of every split's test are known.
 
-    A classifier without probabilities has no log loss. Rows that no split tests are left out.
+    A classifier without probabilities has no log loss. Rows that no split tests are left out, and `rows` says so.
     """
     tested = np.sort(np.concatenate([test for _, test in splits]))
+    rows = tested if len(tested) < len(data.y) else None
     part = replace(
         data, table=data.table.take(tested), y=data.y[tested], w=None if data.w is None else data.w[tested]
     )
@@ -140,14 +142,14 @@ def assess_answers(
     if data.choice.task == "regression":
         held = HeldOutAnswers(answers["predict"][tested], mean[tested], fold[tested], [])
         scores = tuple(_score(name, f, part.y, part.w, held) for name, f in _DISTANCES.items())
-        whole = len(tested) == len(data.y)
-        return CrossValidation(len(splits), scores, tuple(notes), predicted=held.model if whole else None)
+        return CrossValidation(len(splits), scores, tuple(notes), predicted=held.model, rows=rows)
     said = answers.get("predict_proba")
     if said is None or len(classes) != said.shape[1]:
         said = (answers["predict"][:, None] == classes).astype(np.float64)
     held = HeldOutAnswers(said[tested], baseline[tested], fold[tested], [])
-    found = _assess_classes(part, held, len(splits), notes, classes, "predict_proba" in answers)
-    return replace(found, predicted=said) if "predict_proba" in answers and len(tested) == len(data.y) else found
+    probable = "predict_proba" in answers
+    found = _assess_classes(part, held, len(splits), notes, classes, probable)
+    return replace(found, predicted=held.model, probable=probable, rows=rows)
 
 
 def _assess_classes(

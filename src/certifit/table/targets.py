@@ -175,7 +175,9 @@ def quantities(target: Target) -> Array:
     target = unpacked(target)
     if not is_number(target.type) and not pa.types.is_boolean(target.type):
         raise DataError(
-            got=f"a target of type {target.type}", wanted="numbers", fix="TableClassifier predicts classes."
+            got=f"a target of type {target.type}",
+            wanted="numbers",
+            fix="Words are classes: --task classification, in Python TableClassifier.",
         )
     y = _values(target.cast(pa.float64(), safe=False))
     _refuse_infinity(y, "finite numbers")

@@ -197,6 +197,19 @@ def test_an_intercept_is_as_far_off_as_its_tube(seed):
     assert not audit(model, X, y, w).holds
 
 
+@pytest.mark.parametrize("seed", [7, 14, 36])
+def test_a_tube_is_known_to_the_digits_that_values_have(seed):
+    """Products of rows 1e5 apart lose a ten-thousandth of targets next to each other; fit and audit lose others."""
+    rng = np.random.default_rng(seed)
+    X = 2.4e7 + 1e5 * rng.normal(size=(3, 2))[np.arange(28) % 3]
+    y = 0.25 * rng.normal(size=28)
+    model = NuSVR(C=0.357, kernel="linear", nu=0.55, tol=1e-7).fit(X, y)
+    assert model.certificate_.holds
+    assert audit(model, X, y).holds
+    model.epsilon_ = model.epsilon_ + 0.02 * np.ptp(y)
+    assert not audit(model, X, y).holds
+
+
 def test_a_margin_whose_square_overflows_is_refused_in_words():
     X = 1e140 * np.random.default_rng(0).normal(size=(13, 4))
     with pytest.raises(DataError, match=r"a margin of .*whose square overflows.*Rescale"):

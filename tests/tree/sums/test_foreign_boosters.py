@@ -143,6 +143,19 @@ def test_explainable_boosting_machine_holds_and_falls():
     assert not audit(ExplainableBoostingClassifier(), X[1:], LABEL[1:]).holds  # bins of other rows
 
 
+def test_leaves_that_are_linear_are_refused_in_words():
+    """A leaf of LightGBM's linear trees has a value too, for rows with a missing entry; it is not what others get."""
+    model = LightBooster("amounts")
+    leaf = model.written["dump"]["tree_info"][1]["tree_structure"]
+    while "left_child" in leaf:
+        leaf = leaf["left_child"]
+    leaf.update(leaf_const=leaf["leaf_value"], leaf_features=[], leaf_coeff=[])
+    assert audit(model, X, AMOUNT, like="Booster").holds  # a leaf for which no line was found
+    leaf.update(leaf_const=0.1, leaf_features=[0], leaf_coeff=[0.5])
+    with pytest.raises(DataError, match="linear trees"):
+        audit(model, X, AMOUNT, like="Booster")
+
+
 def test_interactions_are_refused_in_words():
     model = ExplainableBoostingClassifier()
     model.term_features_[1] = (0, 1)

@@ -33,6 +33,7 @@ class CollinearTuning:
     most: float = 1e-6  # share of the coefficients that changes no score up to which rounding may excuse it
     moved: float = 1e-7  # share of a direction with which a coefficient certainly moves
     still: float = 1e-11  # share below which it certainly does not
+    loose: float = 1e4  # times the smallest coefficients with the same scores: larger ones are absurd
 
 
 class LeftOutColumns(NamedTuple):
@@ -181,6 +182,23 @@ def left_out_checks(
     part = float(np.linalg.norm(found.along(beta))) / length if length > 0 else 0.0
     limit = min(tuning.combination * size * EPS + found.loose, tuning.most)
     return Check("part of the coefficients that changes no score, which must be 0", part, limit), apart
+
+
+def loose_check(
+    beta: Array, b: Array, coordinates: ScaledCoordinates, R: Array, tuning: CollinearTuning = CollinearTuning()
+) -> Check:
+    """How much larger β (k, d) and b (k,), intercepts of centred rows, are than the smallest with the same scores.
+
+    R (r, d1) is the triangular factor of the rows in these coordinates. A fit that says nothing of collinear
+    columns may give any of the minimisers, but none that is nearly all a direction along which no score changes.
+    """
+    theta = beta * coordinates.scale
+    theta = np.column_stack([theta, b]) if coordinates.intercept else theta
+    _, values, vectors = np.linalg.svd(R)
+    seen = vectors[: len(values)][values > 16 * R.shape[1] * EPS * values.max(initial=0.0)]
+    needed, there = float(np.linalg.norm(theta @ seen.T)), float(np.linalg.norm(theta))
+    ratio = there / needed if needed > 0 else (np.inf if there > 0 else 1.0)
+    return Check("coefficients of collinear columns, times the smallest", ratio, tuning.loose)
 
 
 def shortest_errors(found: SameScores, J: Array, inverse: Array, distance: float, beta: Array) -> Array:

@@ -95,6 +95,21 @@ def no_intercept(b: Array) -> Check:
     return Check("intercept, which must be 0", float(np.abs(b).max()), 0.0)
 
 
+def zero_column_checks(beta: Array, coordinates: ScaledCoordinates, rounding: float = 1e-6) -> tuple[Check, ...]:
+    """The check that penalised coefficients β (k, d) of columns of zeros are 0, where there are such columns.
+
+    No score tells them, and a penalty next to 0 leaves them within any tolerance of the objective.
+    """
+    if coordinates.squares is None:
+        return ()
+    empty = (coordinates.squares[: beta.shape[1]] == 0) & (coordinates.m == 0)
+    if not empty.any():
+        return ()
+    size = np.abs(beta)
+    limit = rounding * float(size.max())
+    return (Check("coefficients of columns of zeros, which must be 0", float(size[:, empty].max()), limit),)
+
+
 class ScaledCoordinates(NamedTuple):
     """The coordinates z = ((x - m) / scale, 1), of the columns in use; with a triangular factor R, z = R⁻ᵀ of those.
 

@@ -34,10 +34,11 @@ from certifit.checkers.linear_model.collinear import (
     LeftOutColumns,
     SameScores,
     left_out_checks,
+    loose_check,
     same_scores,
     shortest_errors,
 )
-from certifit.checkers.linear_model.coordinates import ScaledCoordinates
+from certifit.checkers.linear_model.coordinates import ScaledCoordinates, zero_column_checks
 from certifit.checkers.linear_model.glm_sums import (
     GlmDualSums,
     GlmMeasure,
@@ -76,7 +77,6 @@ class GlmCheckTuning(NewtonBoundTuning):
     most_rounding: float = 1e-3  # of the objective
     exact: float = 1e-12  # of the constant model's objective: a fit that explains all but this is exact
     constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
-    loose_columns: float = 1e4  # times the smallest coefficients with the same scores, where columns are collinear
     dual_rows: int = 2000  # rows up to which a dual point is solved for
     score_steps: float = 10.0  # times the root of the tolerance: what a Newton step may change a score by
     most_score_step: float = 0.1  # and no more than this, whatever the tolerance
@@ -144,6 +144,8 @@ def certify_measured(
         )
     objective = max(s.loss, 0.0) + paid  # a deviance below 0 is rounding; NaN stays
     checks = _plain_checks(at, s, intercept)
+    if claim.alpha > 0:
+        checks = (*checks, *zero_column_checks(at.beta[None], here.coordinates))
     provable = is_convex(claim) and (claim.alpha > 0 or concordance(claim) is not None)
     words = LinearModelClaims.of_deviance(claim.alpha > 0, claim.positive)
     if not (np.isfinite(objective) and all(check.passed for check in checks)):
@@ -167,6 +169,8 @@ def certify_measured(
         if objective - proof.bound > asked and rows.n_rows <= tuning.dual_rows:
             solved = _corrected_dual_proof if penalty.lam1 > 0 else _solved_dual_proof
             proof = max(proof, solved(at, penalty, rows), key=lambda found: found.bound)
+        if objective - proof.bound > asked and paid <= asked and not claim.positive:
+            proof = max(proof, _unpenalised_proof(here, rows, tuning), key=lambda found: found.bound)
     if claim.positive and not proof.bound > 0:  # rows that are fitted perfectly: what is left is rounding
         proof = Proof(0.0, 2 * _rounding(at, s, paid, rows.n_rows))
     limit = asked + min(proof.rounding + stored, most)
@@ -257,7 +261,7 @@ def _newton(
         if left_out is None:
             kept = independent(R)
             if len(kept) < R.shape[1]:
-                checks = (_loose(at, coordinates, R, tuning),)
+                checks = (loose_check(at.beta[None], np.array([at.b]), coordinates, R),)
             coordinates = coordinates.without(kept)
             R = qr(R[:, kept], mode="r")[0][: len(kept)]
         if R.shape[0] == R.shape[1] and (np.abs(np.diag(R)) > 0).all():
@@ -377,17 +381,6 @@ def _decrement(
     return NewtonFindings(coordinates, nu, rounding, c, larger**2 * inverse)
 
 
-def _loose(at: GlmPoint, coordinates: ScaledCoordinates, R: Array, tuning: GlmCheckTuning) -> Check:
-    """How much larger the coefficients are than the smallest that give the same scores."""
-    theta = at.beta * coordinates.scale
-    theta = np.append(theta, at.b) if coordinates.intercept else theta
-    _, values, vectors = np.linalg.svd(R)
-    seen = vectors[: len(values)][values > 16 * R.shape[1] * EPS * values.max(initial=0.0)]
-    needed, there = float(np.linalg.norm(seen @ theta)), float(np.linalg.norm(theta))
-    ratio = there / needed if needed > 0 else (np.inf if there > 0 else 1.0)
-    return Check("coefficients of collinear columns, times the smallest", ratio, tuning.loose_columns)
-
-
 def _rounding(at: GlmPoint, s: GlmQuadratic, paid: float, n_rows: int) -> float:
     """How far the objective, of which the penalty is `paid`, can be off."""
     # An error of the intercept moves all scores together: of first order that is the gradient along the intercept.
@@ -403,6 +396,20 @@ def _newton_proof(newton: NewtonFindings, objective: float, off: float, tuning: 
     gap = self_concordant_gap(nu, c)
     off = off + 8 * EPS * (objective + gap)
     return Proof(max(objective - gap - off, 0.0), 2 * off + 4 * newton.rounding**2, exists=True)
+
+
+def _unpenalised_proof(here: GlmMeasure, rows: Rows, tuning: GlmCheckTuning) -> Proof:
+    """The bound without the penalty, which is no larger: of a penalty next to nothing that is all there is to prove.
+
+    An L1 penalty alone has no curvature, so that the Hessian of collinear columns, or columns of zeros, is singular;
+    without a penalty some of the columns do for all.
+    """
+    plain = here._replace(at=here.at._replace(claim=here.at.claim._replace(alpha=0.0)))
+    if concordance(plain.at.claim) is None:
+        return Proof()
+    newton = _newton(plain, DualPenalty(0.0, 0.0, 0.0), rows, None, tuning)
+    off = _rounding(plain.at, plain.sums, 0.0, rows.n_rows)
+    return _newton_proof(newton, max(plain.sums.loss, 0.0), off, tuning)._replace(exists=False)
 
 
 def _parameter_error(

@@ -51,6 +51,7 @@ class ChoiceClaim:
     settings: tuple[int, ...]  # (m) their numbers among all that were given
     rungs: tuple[HalvingRung, ...] = ()  # that dropped settings before
     paired: bool = False  # whether also the error of the difference from the best, row by row, is not exceeded
+    refused: str = ""  # why there is no interval, in words
 
 
 def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
@@ -71,22 +72,25 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
         again[b] = claim.scores[left, best].mean() if left.any() else np.nan
     known = ~np.isnan(again)
     low, high = widened_ends(claim, again[known])
-    size = max(1.0, float(np.abs(claim.scores).max()))
+    size = float(np.abs(claim.scores).max())
     wrong = plain_choice(claim, np.ones(n)) != claim.chosen
     checks = [
         Check("faults of the splits", float(len(splits.failures())), 0.0),
         Check("whether another setting was to be chosen (1: yes)", float(wrong), 0.0),
         Check("scores of draws off by", float(np.abs(again - claim.values)[known].max()), 1e-9 * size),
         Check("corrected score off by", abs(claim.corrected - float(again[known].mean())), 1e-9 * size),
-        Check("ends of its interval off by", max(abs(claim.low - low), abs(claim.high - high)), 1e-9 * size),
+        _ends_check(claim, low, high, 1e-9 * size),
         Check("errors of dependent rows that are left out", missing_inflation(claim, splits), 1e-9),
     ]
     tried = len(claim.rungs[0].settings if claim.rungs else claim.settings)
     words = (
         f"{claim.metric} of the chosen setting on new rows is {claim.corrected:.4g}, corrected for a choice among "
-        f"{tried}, and between {claim.low:.4g} and {claim.high:.4g} with confidence "
-        f"{100 * claim.confidence:g} %"
+        f"{tried}"
     )
+    if claim.refused:
+        words += f"; no interval: {claim.refused}"
+    else:
+        words += f", and between {claim.low:.4g} and {claim.high:.4g} with confidence {100 * claim.confidence:g} %"
     facts: dict[str, float | str] = {
         "optimism of the uncorrected score": float(claim.scores[:, claim.chosen].mean()) - claim.corrected,
         "assumed": "rows are independent draws, and many: conservative, but for models fitted to the rows that a "
@@ -97,6 +101,14 @@ def certify_choice(claim: ChoiceClaim, splits: Certificate) -> Certificate:
         facts["settings by rows"] = ", ".join(f"{len(r.settings)} on {len(r.rows)}" for r in claim.rungs)
         facts["rows that score the choice, at most"] = float(np.count_nonzero(unseen))
     return Certificate("statistical", words, checks=tuple(checks), facts=facts)
+
+
+def _ends_check(claim: ChoiceClaim, low: float, high: float, limit: float) -> Check:
+    """Return how far the ends are from where they are to be; of a refused interval there are none."""
+    if claim.refused:
+        given = np.count_nonzero(~np.isnan([claim.low, claim.high]))
+        return Check("ends of an interval that is refused", float(given), 0.0)
+    return Check("ends of its interval off by", max(abs(claim.low - low), abs(claim.high - high)), limit)
 
 
 def widened_ends(claim: ChoiceClaim, values: Array) -> tuple[float, float]:

@@ -37,15 +37,20 @@ class PairClaim:
     ratio: float = np.nan  # rows tested over rows fitted
 
 
-def certify_comparison(pairs: Sequence[PairClaim], splits: Certificate, alpha: float) -> Certificate:
-    """Prove that differences, p-values and their correction follow from the scores."""
+def certify_comparison(
+    pairs: Sequence[PairClaim], splits: Certificate, alpha: float, refuted: str = ""
+) -> Certificate:
+    """Prove that differences, p-values and their correction follow from the scores.
+
+    Where what a test rests on is `refuted`, which is why in words, p-values prove nothing of the models.
+    """
     checks = [Check("faults of the splits", float(len(splits.failures())), 0.0)]
     raw = np.array([pair.p_value for pair in pairs])
     closed = closed_p_values(raw)
     for pair, corrected in zip(pairs, closed, strict=True):
         name = f"{pair.first} against {pair.second}"
         mean = float(np.mean(pair.differences))
-        size = max(1.0, float(np.abs(pair.differences).max()))
+        size = float(np.abs(pair.differences).max())
         checks.append(Check(f"{name}: difference off by", abs(pair.difference - mean), 1e-9 * size))
         checks.append(Check(f"{name}: p-value off by", abs(pair.p_value - plain_p_value(pair)), 1e-9))
         checks.append(Check(f"{name}: correction off by", abs(pair.corrected - float(corrected)), 1e-9))
@@ -54,6 +59,8 @@ def certify_comparison(pairs: Sequence[PairClaim], splits: Certificate, alpha: f
         f"{apart} of {len(pairs)} pairs of models can be told apart; where all are alike and what the test rests on "
         f"is true, the chance that any is said to differ is at most {100 * alpha:g} %"
     )
+    if refuted:
+        claim = f"differences are those of the scores; nothing is said of which model is better: {refuted}"
     facts: dict[str, float | str] = {"assumed": assumption(pairs[0].test)}
     facts["fingerprint of the splits"] = str(splits.facts["fingerprint"])
     return Certificate("statistical", claim, checks=tuple(checks), facts=facts)

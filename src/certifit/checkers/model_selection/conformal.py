@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
+from certifit.checkers.model_selection.copies import copied_share
 from certifit.core import Certificate, Check
 from certifit.exceptions import DataError
 from certifit.rows import Array
@@ -33,11 +34,13 @@ class ConformalClaim:
     radius: Mapping[Any, float]  # by group; empty where every row has its own (folds)
     n_folds: int = 0  # 0 for a split
     came_fitted: bool = False  # the estimator, so that nothing says which rows it has seen
+    copied: float = 0.0  # share of calibration rows that are copies of rows which their model was fitted to
 
 
 def certify_conformal(claim: ConformalClaim, confidence: float = 0.95) -> Certificate:
     """Prove how many new rows a conformal model covers."""
-    checks: list[Check] = []
+    # Copies are known by heart: new rows are not, and are covered less often by up to as much.
+    checks = [Check("share of calibration rows that are copies of fitted ones", claim.copied, 0.01)]
     facts: dict[str, float | str] = {"calibration rows": sum(map(len, claim.scores.values()))}
     for group, scores in claim.scores.items():
         n, of = len(scores), "" if len(claim.scores) == 1 else f" of {group}"
@@ -133,11 +136,12 @@ def audit_conformal(model: Any, X: Any, y: Any, sample_weight: Any, _tol: float)
         scores[here] = plain_scores(model, fitted, _take(X, rows[here]), target[rows[here]])
     told = np.asarray(model.scores_)
     off = float(np.abs(scores - told).max()) if told.shape == scores.shape else math.inf
-    size = max(1.0, float(np.abs(scores).max()))
+    size = float(np.abs(scores).max())
     groups = np.asarray(model.calibration_groups_) if model.calibration_groups_ is not None else None
     strata = target[rows] if getattr(model, "conditional", None) == "class" else groups
     by = by_group(scores, strata)
-    claim = ConformalClaim(model.coverage, by, dict(model.radius_), model.n_folds_, model.method == "prefit")
+    copied = copied_share(X, target, rows, fold)
+    claim = ConformalClaim(model.coverage, by, dict(model.radius_), model.n_folds_, model.method == "prefit", copied)
     found = certify_conformal(claim)
     folds = len(model.estimators_) if model.method in ("cv+", "jackknife+") else 0
     sizes = np.bincount(fold, minlength=max(1, len(model.estimators_)))
@@ -187,7 +191,7 @@ def _refit(
 def _distance(model: Any, pair: tuple[Any, Any], X: Any) -> float:
     """Return how far the answers of two fitted models are apart, in the size of the second's."""
     a, b = (answers_of(model, fitted, X) for fitted in pair)
-    return float(np.abs(a - b).max()) / max(1.0, float(np.abs(b).max()))
+    return float(np.abs(a - b).max()) / max(float(np.abs(b).max()), 1e-300)
 
 
 def answers_of(model: Any, fitted: Any, X: Any) -> Array:

@@ -11,7 +11,7 @@ Each way to an interval has its defining inequality, which is put to the test at
   Bengio, Inference for the generalization error, 2003), with no more degrees of freedom than there are tests that
   share no row, fitted/tested, and at least 4: more splits of the same rows tell no more of the variance;
 - normal: the central limit theorem for the mean over rows, `inflation` times its standard error;
-- log scale: the same for the logarithm of 1 less the score, a ratio of two means over rows, linearised;
+- log scale: the same for the logarithm of 1 less the score, a ratio of two means over rows;
 - percentiles: of the scores of test sets drawn anew from the tested rows.
 """
 
@@ -138,12 +138,12 @@ def rows_for_normal(scores: Array, least: int = 0) -> float:
 
 def has_no_width(claim: IntervalClaim) -> bool:
     """Say whether all scores are alike, so that their spread says nothing of the error of their mean."""
-    return bool(claim.high - claim.low <= 1e-12 * max(1.0, abs(claim.estimate)))
+    return bool(claim.high - claim.low <= 1e-12 * max(abs(claim.estimate), float(np.abs(claim.values).max())))
 
 
 def _estimate_alone(claim: IntervalClaim) -> list[tuple[str, float, float]]:
     wanted = claim.scale * float(np.mean(claim.values)) + claim.shift
-    size = max(1.0, abs(wanted), float(np.abs(claim.values).max()))
+    size = max(abs(wanted), float(np.abs(claim.values).max()))
     return [("distance of the estimate from the mean", abs(claim.estimate - wanted), 1e-9 * size)]
 
 
@@ -201,7 +201,7 @@ def _symmetric(claim: IntervalClaim) -> list[tuple[str, float, float]]:
     reach = symmetric_reach(claim)
     low, high = claim.estimate - reach, claim.estimate + reach
     low, high = max(low, claim.span[0]), min(high, claim.span[1])
-    size = max(1.0, abs(claim.estimate), reach)
+    size = max(abs(claim.estimate), reach)
     return [
         *_estimate_alone(claim),
         ("distance of the lower end", abs(claim.low - low), 1e-9 * size),
@@ -215,7 +215,9 @@ def symmetric_reach(claim: IntervalClaim) -> float:
     m = len(claim.values)
     if m < 2:
         return np.inf
-    spread = float(np.std(claim.values, ddof=1)) * abs(claim.scale)
+    # A power of two takes their unit away, and no digit: squares of 1e200 or 1e-200 are no numbers.
+    unit = 2.0 ** np.frexp(np.abs(claim.values).max())[1]
+    spread = float(np.std(claim.values / unit, ddof=1)) * unit * abs(claim.scale)
     if claim.way == "corrected t":
         return float(student.ppf(tail, separate_tests(m, claim.ratio))) * np.sqrt(1 / m + claim.ratio) * spread
     return float(student.ppf(tail, m - 1)) * claim.inflation * spread / np.sqrt(m)
@@ -243,9 +245,10 @@ def _log_scale(claim: IntervalClaim) -> list[tuple[str, float, float]]:
 
 def _percentiles(claim: IntervalClaim) -> list[tuple[str, float, float]]:
     low, high = np.quantile(claim.values, [(1 - claim.confidence) / 2, (1 + claim.confidence) / 2])
+    limit = 1e-9 * max(abs(float(low)), abs(float(high)))
     return [
-        ("distance of the lower end", abs(claim.low - float(low)), 1e-9),
-        ("distance of the upper end", abs(claim.high - float(high)), 1e-9),
+        ("distance of the lower end", abs(claim.low - float(low)), limit),
+        ("distance of the upper end", abs(claim.high - float(high)), limit),
         ("whether the estimate is far outside (1: yes)", float(not _near(claim, low, high)), 0.0),
     ]
 

@@ -41,9 +41,9 @@ def certify_replicates(
     asked = np.unique(np.linspace(0, B - 1, min(B, most_replicates)).astype(int))
     drawn = [drawn_rows(int(keys[b]), len(y)) for b in asked]
     if claim.alpha is None:
-        worst = _distance_of_refit(claim.estimate, X, y, (estimator, claim.intercept))
+        worst = _distance_of_refit(claim, claim.estimate, (X, y), estimator)
         for b, rows in zip(asked, drawn, strict=True):
-            worst = max(worst, _distance_of_refit(claim.values[b], X[rows], y[rows], (estimator, claim.intercept)))
+            worst = max(worst, _distance_of_refit(claim, claim.values[b], (X[rows], y[rows]), estimator))
     else:
         counts = [np.ones(len(y)), *(np.bincount(rows, minlength=len(y)) for rows in drawn)]
         worst = relative_residual(np.vstack([claim.estimate, claim.values[asked]]), claim, (X, y), np.stack(counts))
@@ -115,13 +115,14 @@ def relative_residual(values: Array, claim: ReplicateClaim, table: tuple[Array, 
     return found
 
 
-def _distance_of_refit(values: Array, X: Array, y: Array, model: tuple[Any, bool]) -> float:
-    """Return how far coefficients (p,) are from those of an estimator, with or without an intercept, fitted again."""
-    estimator, with_intercept = model
-    fitted = copy.deepcopy(estimator).fit(X, y)
+def _distance_of_refit(claim: ReplicateClaim, values: Array, table: tuple[Array, Array], estimator: Any) -> float:
+    """Return how far coefficients (p,) are from those of an estimator that is fitted again, each in its own size."""
+    fitted = copy.deepcopy(estimator).fit(*table)
     again = np.ravel(np.asarray(fitted.coef_, dtype=np.float64))
-    if with_intercept:
+    if claim.intercept:
         again = np.append(again, np.ravel(fitted.intercept_)[0])
     if again.shape != values.shape or not np.isfinite(values).all():
         return math.inf
-    return float(np.abs(values - again).max() / max(1.0, float(np.abs(again).max())))
+    # A coefficient is as large as it is, or as its replicates differ.
+    size = np.maximum(np.abs(again), np.std(claim.values, axis=0))
+    return float((np.abs(values - again) / np.maximum(size, 1e-300)).max())

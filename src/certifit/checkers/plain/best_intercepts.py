@@ -30,8 +30,7 @@ def middle_of_best(t: Array, s: Array, C: Array) -> float:
     below, level = np.cumsum(C[order], dtype=np.float64), float(C[s > 0].sum())
     slack = 4 * float(np.finfo(float).eps) * float(np.sqrt(len(t)) * below[-1])
     # right of the last kink the slope is the weight of s = -1: where that is 0, so is the slope
-    low = t[order[min(int(np.searchsorted(below, level - slack)), len(t) - 1)]]
-    high = t[order[min(int(np.searchsorted(below, level + slack)), len(t) - 1)]]
+    low, high = (t[order[min(int(at), len(t) - 1)]] for at in below.searchsorted([level - slack, level + slack]))
     return float((low + high) / 2)
 
 
@@ -60,6 +59,5 @@ def middle_of_quantile(m: Array, C: Array, total: float) -> float:
     order = np.argsort(m, kind="stable")
     below = np.cumsum(C[order], dtype=np.float64)
     slack = 4 * float(np.finfo(float).eps) * float(np.sqrt(len(m)) * below[-1])
-    low = m[order[min(int(np.searchsorted(below, total - slack)), len(m) - 1)]]
-    high = m[order[min(int(np.searchsorted(below, total + slack)), len(m) - 1)]]
+    low, high = (m[order[min(int(at), len(m) - 1)]] for at in below.searchsorted([total - slack, total + slack]))
     return float((low + high) / 2)

@@ -111,8 +111,13 @@ class KernelSvm:
 
     def values(self, kernel: PlainKernel, X: Any, at: Array) -> Array:
         """f + b (m, 1) at these rows of X."""
+        return self.values_and_errors(kernel, X, at)[0]
+
+    def values_and_errors(self, kernel: PlainKernel, X: Any, at: Array) -> tuple[Array, Array]:
+        """f + b (m, 1) at these rows of X, and how far each (m,) may be off, here and in the fit."""
         seen = MachineValues.of(kernel, X, at, self.rows, self.beta[:, None], np.float64)
-        return seen.f + seen.intercept(kernel, self.intercept)[0]
+        b, error = seen.intercept(kernel, self.intercept)
+        return seen.f + b, error
 
 
 class SvmValues(NamedTuple):

@@ -1,8 +1,8 @@
 """What a tree says of its nodes, recomputed from the rows: counts, weights, values and impurities.
 
 Sums over the rows of each leaf are taken block by block; those of inner nodes are the sums of their children's. The
-spread of amounts is measured about the value that the leaf claims, so that nothing cancels far from zero. A median is
-one where at most half of the weight lies on either side of it: that is counted at every node.
+spread of amounts is measured about the value that the leaf claims, so that nothing cancels far from zero. Medians are
+those of `node_medians`: no sums over leaves give them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.node_medians import MedianSums, median_checks, median_sums
 from certifit.checkers.tree.plain_tree import PlainTree
 from certifit.core import Check
 from certifit.rows import Array, Block, Rows, Sums
@@ -32,16 +33,15 @@ class NodeClaims:
 
 @dataclass(frozen=True)
 class LeafSums(Sums):
-    """Sums over the rows that reach each node as their leaf; those of medians over all rows that pass it."""
+    """Sums over the rows that reach each node as their leaf."""
 
     rows: Array  # (m,)
     weight: Array  # (m,)
     totals: Array  # (m, t, k) weight of each class; or (m, t, 1) Σ w (y - v) about the claimed value v of the node
     spread: Array  # (m, t) Σ w (y - v)²; 0 for classes
-    size: Array  # (m, t) Σ w |y - v|, for the allowance; of medians over all rows that pass
+    size: Array  # (m, t) Σ w |y - v|, for the allowance
     poisson: Array  # (m, t) Σ w y log y
-    below: Array  # (m, t) Σ w of y < v, over all rows that pass
-    above: Array  # (m, t) Σ w of y > v, over all rows that pass
+    medians: MedianSums | float  # 0 unless values are medians
 
 
 def leaf_sums(tree: PlainTree, value: Array, criterion: str, classes: tuple[int, ...], block: Block) -> LeafSums:
@@ -54,9 +54,9 @@ def leaf_sums(tree: PlainTree, value: Array, criterion: str, classes: tuple[int,
     if classes:
         for j, k in enumerate(classes):
             totals[:, j, :k] = np.bincount(at * k + y[:, j].astype(np.int64), w, m * k).reshape(m, k)
-        return LeafSums(count, weight, totals, none, none, none, none, none)
+        return LeafSums(count, weight, totals, none, none, none, 0.0)
     if criterion == "absolute_error":
-        return LeafSums(count, weight, totals, none, *_passing_sums(tree, value[:, :, 0], y, block))
+        return LeafSums(count, weight, totals, none, none, none, median_sums(tree, value[:, :, 0], y, block))
     away = y - value[at, :, 0]
     logs = np.zeros(y.shape)  # but for counts: other amounts may be negative
     if criterion == "poisson":
@@ -64,19 +64,7 @@ def leaf_sums(tree: PlainTree, value: Array, criterion: str, classes: tuple[int,
     parts = (away, away**2, np.abs(away), logs)
     sums = [np.stack([np.bincount(at, w * part[:, j], m) for j in range(t)], axis=1) for part in parts]
     moved, spread, size, poisson = sums
-    return LeafSums(count, weight, moved[:, :, None], spread, size, poisson, none, none)
-
-
-def _passing_sums(tree: PlainTree, value: Array, y: Array, block: Block) -> tuple[Array, Array, Array, Array]:
-    """Distances to the claimed medians (m, t), 0, and weights below and above them, over rows that pass a node."""
-    size, below, above = (np.zeros(value.shape) for _ in range(3))
-    for rows, node in tree.levels(block):
-        away = y[rows] - value[node]
-        w = block.w[rows, None]
-        for total, part in ((size, w * np.abs(away)), (below, w * (away < 0)), (above, w * (away > 0))):
-            for j in range(value.shape[1]):
-                total[:, j] += np.bincount(node, part[:, j], len(value))
-    return size, np.zeros(value.shape), below, above
+    return LeafSums(count, weight, moved[:, :, None], spread, size, poisson, 0.0)
 
 
 def check_nodes(
@@ -90,19 +78,16 @@ def check_nodes(
     if classes:
         share = tree.adds_up(of_leaves.totals) / heavy[:, None, None]
         off = np.abs(clipped_shares(tree, share) - claims.value).max(axis=(1, 2))
-        allowed: Array = np.full(len(off), n_error)
+        values = _value_checks(off / n_error)
         impurity = class_impurity(criterion, share)
         slack: Array | float = 8 * n_error * (1 + np.log2(max(classes) + 1))
-    elif criterion == "absolute_error":
-        # Half of the weight lies on either side of a median, to the rounding of its sum.
-        off = np.maximum(of_leaves.below, of_leaves.above).max(axis=1) / heavy
-        allowed = np.full(len(off), 0.5 + n_error)
-        away = of_leaves.size / heavy[:, None]
-        impurity = away.mean(axis=1)
+    elif isinstance(of_leaves.medians, MedianSums):
+        impurity = (of_leaves.medians.size / heavy[:, None]).mean(axis=1)
+        values = median_checks(of_leaves.medians, claims.value[:, :, 0], n_error)
         slack = 64 * n_error * impurity + 8 * EPS * np.abs(claims.value).max(axis=(1, 2)) + np.finfo(float).tiny
     else:
         parts = [_amounts(tree, claims, of_leaves, criterion, j, n_error) for j in range(claims.value.shape[1])]
-        off, allowed = np.max([part[0] / part[1] for part in parts], axis=0), np.ones(len(weight))
+        values = _value_checks(np.max([part[0] / part[1] for part in parts], axis=0))
         impurity, slack = np.mean([part[2] for part in parts], axis=0), np.mean([part[3] for part in parts], axis=0)
     empty = float((count == 0).sum())
     impure = float((np.abs(impurity - claims.impurity) / slack).max())
@@ -110,9 +95,14 @@ def check_nodes(
         Check("nodes that no row reaches", empty, 0.0),
         Check("row counts of nodes off by", float(np.abs(count - claims.rows).max()), 0.0),
         Check("weights of nodes off by, relative", float((np.abs(weight - claims.weight) / heavy).max()), n_error),
-        Check("values of nodes off by, of what rounding allows", float((off / allowed).max()), 1.0),
+        *values,
         Check("impurities off by, of what rounding allows", impure, 1.0),
     )  # fmt: skip
+
+
+def _value_checks(off: Array) -> tuple[Check, ...]:
+    """How far each node's value is off (m,), of what rounding allows."""
+    return (Check("values of nodes off by, of what rounding allows", float(off.max()), 1.0),)
 
 
 def _amounts(

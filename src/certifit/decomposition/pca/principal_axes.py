@@ -245,7 +245,9 @@ def complete(values: Array, vectors: Array, k: int) -> tuple[Array, Array]:
     if r == k:
         return values[:k].copy(), basis.copy()
     added: list[Array] = []
-    for column in np.eye(vectors.shape[1]):
+    # Unit vectors that lie within the span are not tried: what is left of them is rounding.
+    open_columns = np.square(basis).sum(axis=0) < 1 - 1e-7
+    for column in np.eye(vectors.shape[1])[open_columns]:
         if len(added) == k - r:
             break
         # Projecting twice makes them orthogonal to rounding.

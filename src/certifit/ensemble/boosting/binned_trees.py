@@ -75,17 +75,17 @@ class BinnedNodes(NamedTuple):
 def finished_tree(tree: BinnedNodes, bins: ColumnBins, leaves: Array, values: Array) -> FinishedTree:
     """A tree as it has grown, with the values of its leaves."""
     nodes = tree.nodes
-    left = nodes["left"].copy()
-    inner, asks_number = left >= 0, left >= 0
-    column = np.where(inner, nodes["column"], -1)
-    sides, kinds = np.empty((0, 256), np.uint8), np.full(len(nodes), -1)
+    left, column = nodes["left"].copy(), nodes["column"].copy()
+    inner = left >= 0
+    column[leaves] = -1
+    asks_number, sides, kinds = inner, np.empty((0, 256), np.uint8), np.full(len(nodes), -1)
     if any(map(len, bins.categories)):
         categorical = inner & bins.is_categorical[column]
         asks_number = inner & ~categorical
         sides, kinds = tree.goes_left[categorical], np.where(categorical, np.cumsum(categorical) - 1, -1)
     # Past the last border there are no numbers: only missing values go right, and the key there is infinite.
-    threshold = np.where(asks_number, bins.tables.keys[column, np.where(asks_number, nodes["border"], 0)], 0.0)
-    value = np.zeros(len(nodes))
+    threshold, value, asking = np.zeros(len(nodes)), np.zeros(len(nodes)), np.flatnonzero(asks_number)
+    threshold[asking] = bins.tables.keys[column[asking], nodes["border"][asking]]
     value[leaves] = values
     return FinishedTree(
         left, nodes["right"].copy(), column, threshold,

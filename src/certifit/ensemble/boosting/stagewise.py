@@ -193,6 +193,8 @@ class Stagewise:
         self._in_blocks(
             lambda b, start, stop: find_gradients(kernel, (F, self.y, self.w), (start, stop), (g, h), found[b])
         )
+        if len(found) == 1:
+            return SlopeSizes(*found[0].tolist(), self.constant)
         # Sums of blocks, whose borders do not depend on the number of threads.
         return SlopeSizes(float(found[:, 0].sum()), float(found[:, 1].sum()), float(found[:, 2].max()), self.constant)
 
@@ -258,7 +260,7 @@ class Stagewise:
         workers.run(
             lambda chunk: add_leaf_sums(tree.rows, tree.runs[:, chunk], tree.leaves, pairs, scales, sums[chunk])
         )
-        units, parts = sums.sum(axis=0)
+        units, parts = sums.sum(axis=0) if len(sums) > 1 else sums[0]
         G, H = ((units + parts / 2.0**31) / scales).T
         H = H + self.rules.l2_regularization
-        return np.where(H > 0, -G / np.where(H > 0, H, 1.0), 0.0)
+        return -G / H if H.min(initial=1.0) > 0 else np.where(H > 0, -G / np.where(H > 0, H, 1.0), 0.0)

@@ -321,7 +321,9 @@ class BayesianGaussianMixture(DensityMixin, Estimator):
         k, d = self.means_.shape
         counts = rng.multinomial(n_samples, self.weights_)
         C = checker.as_matrices(np.asarray(self.covariances_), self.covariance_type, k, d)
-        X = [rng.multivariate_normal(self.means_[j], C[j], size=int(n)) for j, n in enumerate(counts)]
+        # Triangular roots change as little as a covariance does; eigenvectors of one next to a sphere turn.
+        roots = np.linalg.cholesky(C)
+        X = [self.means_[j] + rng.standard_normal((n, d)) @ roots[j].T for j, n in enumerate(counts)]
         return np.concatenate(X), np.repeat(np.arange(k), counts)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:

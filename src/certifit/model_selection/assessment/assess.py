@@ -13,8 +13,7 @@ from sklearn.utils import check_random_state
 from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals, has_no_width
 from certifit.core import Setting
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.cautions import caution, sizes_of_tests
-from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
+from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests
 from certifit.model_selection.assessment.held_out import (
     AnswersOfFold,
     AssessedProblem,
@@ -34,7 +33,6 @@ from certifit.model_selection.assessment.intervals import (
     percentile_claim,
 )
 from certifit.model_selection.assessment.leakage import leakage_notes
-from certifit.model_selection.assessment.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.assessment.metrics import (
     ROW_METRICS,
     SquaredRows,
@@ -47,11 +45,14 @@ from certifit.model_selection.assessment.resampled_errors import (
     bootstrap_claim,
     nested_claims,
     out_of_bag,
+    score_as_said,
     score_rows,
 )
 from certifit.model_selection.assessment.result import Assessment
 from certifit.model_selection.assessment.streamed import hold_out_streamed, is_streamed
-from certifit.model_selection.assessment.targets import check_kind
+from certifit.model_selection.assessment.targets import check_groups, check_kind
+from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
+from certifit.model_selection.assessment.without_refits.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.splitting.shapes import count_rows
 from certifit.rows import Array
 
@@ -143,11 +144,13 @@ def _assessment(problem: AssessedProblem, plan: AssessmentPlan, named: Mapping[s
     """Return claims with their certificate, and what is suspicious of the table."""
     claims, held_out, fits = found
     splits, first = certify_plan(plan, problem), first_tests(held_out)
-    claims = caution(claims, problem, named, first, sizes_of_tests(splits, plan.sizes(), len(first.test)))
+    of_a_test, equal = sizes_of_tests(splits, plan.sizes(), len(first.test))
+    doubts = doubts_of_rows(problem, first, equal)
+    claims = caution(claims, problem, named, (first, of_a_test), doubts)
     certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
     name = type(problem.estimator).__name__
-    return Assessment(name, plan, tuple(claims), certificate, problem, first, n_fits=fits)
+    return Assessment(name, plan, tuple(claims), certificate, problem, first, fits, tuple(doubts))
 
 
 def _named(problem: AssessedProblem, metrics: Any, method: Any) -> dict[str, Any]:
@@ -196,8 +199,7 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
     groups = options.pop("groups", None)
     if groups is not None:
         groups = np.asarray(groups)
-        if groups.shape != (n,):
-            raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
+        check_groups(groups, n)
     table = with_rows(X)
     weights = _check_weights(estimator, options.pop("sample_weight", None), n)
     if reconstructs and weights is not None:
@@ -347,7 +349,7 @@ def split_scores(problem: AssessedProblem, name: str, metric: Any, held_out: Seq
                 wanted="a tested row that counts in every split", fix="Fewer folds, or leave rows of weight 0 out.",
             )  # fmt: skip
         if isinstance(metric, str) and metric in ROW_METRICS:
-            scores[i] = problem.mean(score_rows(ROW_METRICS[metric], problem, found), found.test)
+            scores[i] = problem.mean(score_as_said(ROW_METRICS[metric], problem, found), found.test)
         else:
             scores[i] = _score_whole(problem, name, metric, found, f"split {i + 1} of {len(held_out)}")
     if not np.isfinite(scores).all():
@@ -377,13 +379,15 @@ def _score_whole(problem: AssessedProblem, name: str, metric: Any, found: Unseen
         return score_answers(metric, problem.y[found.test], found.answers, problem.classes, weights)
     except Exception as error:
         kinds = 0 if problem.classes is None else len(np.unique(problem.y[found.test]))
-        lacks = problem.classes is not None and kinds < len(problem.classes)
-        fix = (
-            f"The test has {kinds} of {len(problem.classes)} classes: fewer folds, or a metric that needs no row of "
-            "each class."
-            if lacks and problem.classes is not None
-            else "A scorer that looks at X itself cannot be used here."
-        )
+        lost = _lost_answers(found)
+        fix = "A scorer that looks at X itself cannot be used here."
+        if lost:
+            fix = f"{lost} of its rows have predictions that are no numbers: an estimator is wanted that answers all."
+        elif problem.classes is not None and kinds < len(problem.classes):
+            fix = (
+                f"The test has {kinds} of {len(problem.classes)} classes: fewer folds, or a metric that needs no row "
+                "of each class."
+            )
         raise DataError(
             got=f"the metric {name!r} that fails on {where} ({type(error).__name__}: {error})",
             wanted="a metric of what the estimator answers", fix=fix,
@@ -404,8 +408,8 @@ def _single_test(
         return log_scale_claim(name, squared.logs(), confidence)
     if of_rows is None:
         return _percentiles(problem, name, metric, found, confidence)
-    rows = score_rows(of_rows, problem, found)
     split_scores(problem, name, metric, [found])
+    rows = score_rows(of_rows, problem, found)
     span = score_span(problem, metric)
     if problem.weights is not None:
         words = "tested rows are independent draws and many: their weighted mean is about normal (linearised)"

@@ -3,7 +3,8 @@
 Every interval rests on rows that are independent draws, and all but the exact ones on means that are about normal.
 Both can be put to the test: rows that equal fitted ones with their targets are copies; errors of independent rows do
 not follow those of their neighbours; means of few or very skewed scores are not normal. What is found is said beside
-the interval, which then no longer claims to cover at least as often as it says.
+the interval, which then no longer claims to cover at least as often as it says. Where rows are so far from
+independent draws that no interval by this road would be honest, there is none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.checkers.model_selection.copies import equal_by_chance
 from certifit.checkers.model_selection.intervals import IntervalClaim, rows_for_normal
 from certifit.checkers.model_selection.splits import SplitSizes, row_keys
 from certifit.core import Certificate
@@ -33,38 +35,62 @@ class CautionTuning:
     fewest_of_class_a_test: float = 4.0  # of an average test
     rows_of_class: int = 10  # on average, for folds, which leave fewer of each to fit
     copied: float = 0.02  # share of tested rows that are copies of fitted ones
+    mostly_copied: float = 0.1  # from where on there is no interval: scores may be too good by as much
     agreeing: float = 0.95  # share of equal rows that have equal targets, where they are copies
     alike: float = 0.1  # correlation of the errors of rows that follow each other
+    too_alike: float = 0.2  # from where on there is no interval: √(1.2 / 0.8) wider ones would cover 90 % (Bartlett)
     sure: float = 4.0  # standard errors that this correlation is from 0
     most_followed: int = 20_000  # rows whose errors are followed
+
+
+@dataclass(frozen=True)
+class IntervalDoubt:
+    """Why an interval may cover less often than it says."""
+
+    reason: str
+    refutes: bool = False  # what the interval rests on, so that there is none
 
 
 def caution(
     claims: Sequence[IntervalClaim],
     problem: AssessedProblem,
     metrics: Mapping[str, Any],
-    tested: UnseenAnswers,
-    sizes: tuple[int, float],
+    tests: tuple[UnseenAnswers, int],
+    common: Sequence[IntervalDoubt],
 ) -> list[IntervalClaim]:
     """Return claims that say why they may cover less often than they say, where there is a reason.
 
-    `tested` has every tested row once; `metrics` are those of the claims, by name; `sizes` are the rows of an average
-    test, and the share of tested rows that equal a fitted one.
+    `metrics` are those of the claims, by name; `tests` are every tested row once, and the rows of an average test;
+    `common` are doubts of the rows, for all claims alike.
     """
-    common = dependence_reasons(problem, tested.test, answer_errors(problem, tested), sizes[1])
     found = []
     for claim in claims:
-        reasons = [*common, *_few_reasons(claim, problem, metrics[claim.metric], (tested, sizes[0]))]
-        found.append(with_reasons(claim, reasons) if claim.way != "none" else claim)
+        few = _few_doubts(claim, problem, metrics[claim.metric], tests)
+        found.append(doubted(claim, [*common, *few]) if claim.way != "none" else claim)
     return found
 
 
-def with_reasons(claim: IntervalClaim, reasons: Sequence[str]) -> IntervalClaim:
-    """Return a claim that may cover less often than it says, for the reasons given."""
-    if not reasons:
+def doubted(claim: IntervalClaim, doubts: Sequence[IntervalDoubt]) -> IntervalClaim:
+    """Return a claim that may cover less often than it says, or has no interval, for the reasons given."""
+    if not doubts:
         return claim
-    words = f"{claim.assumption}; {less_often(reasons)}"
+    if is_refuted(doubts):
+        # The mean of the scores that were kept is the estimate, but for those of tests drawn anew and logarithms.
+        kept = np.array([claim.estimate]) if claim.way in ("percentiles", "log scale") else claim.values
+        words = f"no interval: {why_none(doubts)}"
+        return replace(claim, way="none", low=np.nan, high=np.nan, values=kept, assumption=words, covers="")
+    words = f"{claim.assumption}; {less_often(doubts)}"
     return replace(claim, assumption=words, covers="perhaps less")
+
+
+def is_refuted(doubts: Sequence[IntervalDoubt]) -> bool:
+    """Say whether there is to be no interval."""
+    return any(doubt.refutes for doubt in doubts)
+
+
+def why_none(doubts: Sequence[IntervalDoubt]) -> str:
+    """Return in words why there is no interval."""
+    return ", and ".join(doubt.reason for doubt in doubts if doubt.refutes)
 
 
 def sizes_of_tests(splits: Certificate | None, sizes: SplitSizes | None, tested: int) -> tuple[int, float]:
@@ -75,37 +101,66 @@ def sizes_of_tests(splits: Certificate | None, sizes: SplitSizes | None, tested:
     return round(sizes.tested / max(1, sizes.splits)), equal / max(1, sizes.tested)
 
 
-def less_often(reasons: Sequence[str]) -> str:
-    """Return reasons in words."""
-    return f"may cover less often than it says: {', and '.join(reasons)}"
+def less_often(doubts: Sequence[IntervalDoubt]) -> str:
+    """Return doubts in words."""
+    return f"may cover less often than it says: {', and '.join(doubt.reason for doubt in doubts)}"
 
 
 # Rows that are no independent draws ---------------------------------------------------------------------------------
 
 
-def dependence_reasons(
+def doubts_of_rows(problem: AssessedProblem, tested: UnseenAnswers, equal: float) -> list[IntervalDoubt]:
+    """Return why tested rows are no independent draws; `equal` is the share of them that equal a fitted one."""
+    return dependence_doubts(problem, tested.test, answer_errors(problem, tested), equal)
+
+
+def dependence_doubts(
     problem: AssessedProblem,
     rows: Array,
     errors: Array | None,
     equal: float,
     tuning: CautionTuning = CautionTuning(),
-) -> list[str]:
+) -> list[IntervalDoubt]:
     """Return why tested rows (m,), ascending, are no independent draws, as far as table and errors (m,) show it."""
-    reasons = []
+    doubts = []
     if equal > tuning.copied and targets_agree(problem, tuning.agreeing):
-        reasons.append("tested rows are copies of fitted ones, which groups= keeps on one side")
+        words = f"{100 * equal:.2g} % of tested rows are copies of fitted ones, which groups= keeps on one side"
+        first = np.unique(row_keys(problem.X), return_index=True)[1] if equal > tuning.mostly_copied else ()
+        doubts.append(IntervalDoubt(words, len(first) > 0 and not equal_by_chance(problem.X, problem.y, first)))
     if problem.groups is not None:
         groups = len(np.unique(problem.groups[rows]))
         if groups < tuning.fewest_groups:
-            reasons.append(f"{groups} groups are few")
-        return reasons
+            doubts.append(IntervalDoubt(f"{groups} groups are few"))
+        return doubts
     share = 0.0 if problem.reconstructs or errors is None else neighbours_alike(problem, rows, errors, tuning)
     if share:
-        reasons.append(
+        words = (
             f"errors of rows that follow each other are alike (correlation {share:.2f}), as where rows follow in "
-            "time, for which TimeHoldout is, or belong together, for which groups= is"
+            "time or belong together: groups= keeps such rows, or whole stretches of time, on one side"
         )
-    return reasons
+        # Where rows are sorted by a column, errors of a model that misses a bend are alike, of independent rows too.
+        doubts.append(IntervalDoubt(words, share > tuning.too_alike and not is_sorted_by_column(problem.X)))
+    return doubts
+
+
+def is_sorted_by_column(X: Any) -> bool:
+    """Say whether some column of a table in memory never falls, or never rises, and is not the same throughout.
+
+    >>> is_sorted_by_column(np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 2.0]]))
+    True
+    >>> is_sorted_by_column(np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 1.0]]))
+    False
+    """
+    if not hasattr(X, "iloc") and not isinstance(X, np.ndarray):
+        return False
+    for place in range(X.shape[1]):
+        values = np.asarray(X.iloc[:, place] if hasattr(X, "iloc") else X[:, place])
+        if values.dtype.kind not in "iufM":
+            continue
+        rises, falls = values[1:] > values[:-1], values[1:] < values[:-1]
+        if rises.any() != falls.any():
+            return True
+    return False
 
 
 def targets_agree(problem: AssessedProblem, least: float) -> bool:
@@ -132,9 +187,12 @@ def neighbours_alike(
     """Return the correlation of the errors (m,) of rows (m,) that follow each other, 0 where it may be chance.
 
     In a table that is sorted by its target neighbours have like errors although rows are independent: nothing is
-    told there.
+    told there, and errors of classes are compared with those of their own class.
     """
     rows, errors = rows[: tuning.most_followed], errors[: tuning.most_followed]
+    if problem.classes is not None:
+        codes = problem.codes[rows]
+        errors = errors - (np.bincount(codes, errors) / np.maximum(np.bincount(codes), 1))[codes]
     ascends = np.diff(problem.y[rows].astype(np.float64) if problem.classes is None else problem.codes[rows])
     if len(rows) < 2 or (ascends >= 0).all() or (ascends <= 0).all() or not np.isfinite(errors).all():
         return 0.0
@@ -150,13 +208,13 @@ def neighbours_alike(
 # Rows that are too few ----------------------------------------------------------------------------------------------
 
 
-def _few_reasons(
+def _few_doubts(
     claim: IntervalClaim,
     problem: AssessedProblem,
     metric: Any,
     tests: tuple[UnseenAnswers, int],
     tuning: CautionTuning = CautionTuning(),
-) -> list[str]:
+) -> list[IntervalDoubt]:
     """Return why the tested rows are too few for an interval by a limit theorem; exact ones need none."""
     if claim.way in ("binomial", "betting") or claim.covers == "perhaps less":
         return []
@@ -167,25 +225,26 @@ def _few_reasons(
     of_rows = claim.way == "normal" or len(claim.values) == n
     scores = claim.values if of_rows else score_rows(ROW_METRICS[metric], problem, tested)
     scores = scores if of_rows else problem.weighed(scores, tested.test)
-    skewed = skewness_reasons(scores, tuning)
+    skewed = skewness_doubts(scores, tuning)
     if skewed:
         return skewed
     kinds = 0 if problem.classes is None else len(problem.classes)
     if claim.way != "normal" and n < tuning.rows_of_class * kinds:
-        return [f"{n} rows are few for {kinds} classes, of which folds leave fewer still to fit"]
+        return [IntervalDoubt(f"{n} rows are few for {kinds} classes, of which folds leave fewer still to fit")]
     return []
 
 
-def skewness_reasons(scores: Array, tuning: CautionTuning = CautionTuning()) -> list[str]:
+def skewness_doubts(scores: Array, tuning: CautionTuning = CautionTuning()) -> list[IntervalDoubt]:
     """Return why the mean of scores of rows (n,) is not about normal."""
     if len(scores) >= rows_for_normal(scores, tuning.fewest_rows):
         return []
-    return [f"{len(scores)} tested rows are few for a limit theorem where scores are as skewed as these"]
+    words = f"{len(scores)} tested rows are few for a limit theorem where scores are as skewed as these"
+    return [IntervalDoubt(words)]
 
 
 def _few_of_class(
     problem: AssessedProblem, tested: UnseenAnswers, of_a_test: int, tuning: CautionTuning
-) -> list[str]:
+) -> list[IntervalDoubt]:
     """Return why scores of whole tests, which are no means over rows, have too few rows of some class."""
     if problem.classes is None:
         return []
@@ -195,4 +254,4 @@ def _few_of_class(
     if counts[rare] >= tuning.fewest_of_class and each >= tuning.fewest_of_class_a_test:
         return []
     words = f"{counts[rare]} tested rows of class {problem.classes[rare]}, {each:.2g} a test, are few for a score"
-    return [f"{words} of the whole test"]
+    return [IntervalDoubt(f"{words} of the whole test")]

@@ -36,16 +36,32 @@ class TestedScores:
     answers: Mapping[str, Array]
     confidence: float
     worth: float  # independent rows that a row counts for
+    doubt: str = ""  # of their independence, in words
+    refused: bool = False  # whether there are to be no intervals
 
     @property
     def tails(self) -> tuple[float, float]:
         """Return the percentiles that an interval lies between."""
         return (1 - self.confidence) / 2, (1 + self.confidence) / 2
 
-    def interval(self, right: Any, n: Any, level: float | None = None) -> tuple[Array, Array]:
-        """Return an interval for a share, from counts."""
-        counts = np.asarray(right) * self.worth, np.asarray(n) * self.worth
-        return clopper_pearson(*counts, self.confidence if level is None else level)
+    def interval(self, right: Any, of: Any, level: float | None = None) -> tuple[Array, Array]:
+        """Return an interval for a share, from counts: all of [0, 1] where nothing was counted."""
+        if self.refused:
+            return (none := np.full(np.shape(of), np.nan)), none
+        counts = np.asarray(right) * self.worth, np.asarray(of) * self.worth
+        low, high = clopper_pearson(*counts, self.confidence if level is None else level)
+        return np.where(counts[1] > 0, low, 0.0), np.where(counts[1] > 0, high, 1.0)
+
+    def notes(self, *own: str) -> tuple[str, ...]:
+        """Return what is said below a table: what is its own, what its intervals rest on, and whether rows are so."""
+        if self.refused:
+            return (self.doubt,)
+        return (*own, self.doubt) if self.doubt else own
+
+    def band(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return the ends of a band; of none where there are to be no intervals."""
+        none = np.full(len(low), np.nan)
+        return (none, none) if self.refused else (low, high)
 
     @property
     def note(self) -> str:
@@ -110,12 +126,10 @@ def class_table(found: TestedScores) -> ClassifierTable:
     columns: dict[str, Any] = {"class": [*map(str, found.classes)], "rows": rows.tolist()}
     for name, of in (("precision", named), ("recall", rows)):
         low, high = found.interval(right, of)
-        some = of > 0
         columns[name] = _share(right, of).tolist()
-        columns[f"{name} from"] = np.where(some, low, 0.0).tolist()
-        columns[f"{name} to"] = np.where(some, high, 1.0).tolist()
+        columns[f"{name} from"], columns[f"{name} to"] = low.tolist(), high.tolist()
     columns["F1"] = _share(2 * right, rows + named).tolist()
-    return ClassifierTable("Classes", columns, (found.note,), "plot_classes")
+    return ClassifierTable("Classes", columns, found.notes(found.note), "plot_classes")
 
 
 def confusion_table(found: TestedScores) -> ClassifierTable:
@@ -126,11 +140,11 @@ def confusion_table(found: TestedScores) -> ClassifierTable:
         of = int(np.count_nonzero(found.y == kind))
         for answer in found.classes:
             count = int(np.count_nonzero((found.y == kind) & (said == answer)))
-            low, high = found.interval(count, of) if of else (0.0, 1.0)
+            low, high = found.interval(count, of)
             line = (str(kind), str(answer), count, count / of if of else np.nan, float(low), float(high))
             for name, value in zip(columns, line, strict=True):
                 columns[name].append(value)
-    return ClassifierTable("Confusion: shares of each true class", columns, (found.note,), "plot_confusion")
+    return ClassifierTable("Confusion: shares of each true class", columns, found.notes(found.note), "plot_confusion")
 
 
 def threshold_table(found: TestedScores, positive: Any, at: Any) -> ClassifierTable:
@@ -151,10 +165,9 @@ def threshold_table(found: TestedScores, positive: Any, at: Any) -> ClassifierTa
     ):
         low, high = found.interval(count, of)
         columns[name] = _share(count, of).tolist()
-        columns[f"{name} from"] = np.where(of > 0, low, 0.0).tolist()
-        columns[f"{name} to"] = np.where(of > 0, high, 1.0).tolist()
+        columns[f"{name} from"], columns[f"{name} to"] = low.tolist(), high.tolist()
     columns["F1"] = _share(2 * right, named + positives).tolist()
-    return ClassifierTable(f"Thresholds for {positive}", columns, (found.note,), "plot_thresholds")
+    return ClassifierTable(f"Thresholds for {positive}", columns, found.notes(found.note), "plot_thresholds")
 
 
 def _share(part: Array, whole: Array) -> Array:
@@ -234,7 +247,8 @@ def roc_band(found: TestedScores, positive: Any, band: str = "DKW") -> CurveBand
         scores, is_positive = found.scores(positive), found.y == positive
         parts = scores[is_positive], scores[~is_positive]
         ends = _around(hits, roc_percentiles(parts, alarms, found.tails, found.worth))
-        return CurveBand(*names, alarms, hits, *ends, at, (_POINTWISE.format(100 * found.confidence),))
+        notes = found.notes(_POINTWISE.format(100 * found.confidence))
+        return CurveBand(*names, alarms, hits, *found.band(*ends), at, notes)
     chance = (1 - found.confidence) / 2
     up, right = _reach(n_positive * found.worth, chance), _reach(n_negative * found.worth, chance)
     # The true curve passes within `right` and `up` of each point: at x it lies between points that are so far away.
@@ -242,8 +256,8 @@ def roc_band(found: TestedScores, positive: Any, band: str = "DKW") -> CurveBand
     after = np.searchsorted(alarms, alarms + right, side="right") - 1
     low = np.where(alarms - right > 0, np.clip(hits[np.maximum(before - 1, 0)] - up, 0, 1), 0.0)
     high = np.where(alarms + right < 1, np.clip(hits[np.minimum(after + 1, len(hits) - 1)] + up, 0, 1), 1.0)
-    notes = (f"the true curve is in the band everywhere with confidence {100 * found.confidence:g} %", found.note)
-    return CurveBand(*names, alarms, hits, low, high, at, notes)
+    words = f"the true curve is in the band everywhere with confidence {100 * found.confidence:g} %"
+    return CurveBand(*names, alarms, hits, *found.band(low, high), at, found.notes(words, found.note))
 
 
 def _around(y: Array, ends: Array) -> tuple[Array, Array]:
@@ -264,14 +278,13 @@ def precision_recall_band(found: TestedScores, positive: Any, band: str = "DKW")
     if band == "bootstrap":
         x, y, at = hits[keep], _precision(share, hits, alarms)[keep], at[keep]
         ends = precision_percentiles(found.scores(positive), found.y == positive, at, found.tails, found.worth)
-        return CurveBand(*names, x, y, *_around(y, ends), at, (_POINTWISE.format(100 * found.confidence),))
+        notes = found.notes(_POINTWISE.format(100 * found.confidence))
+        return CurveBand(*names, x, y, *found.band(*_around(y, ends)), at, notes)
     low = _precision(float(least), np.clip(hits - up, 0, 1), np.clip(alarms + right, 0, 1))
     high = _precision(float(most), np.clip(hits + up, 0, 1), np.clip(alarms - right, 0, 1))
-    notes = (
-        f"the precision at every threshold is in the band with confidence {100 * found.confidence:g} %", found.note
-    )  # fmt: skip
+    words = f"the precision at every threshold is in the band with confidence {100 * found.confidence:g} %"
     x, y, low, high, at = (values[keep] for values in (hits, _precision(share, hits, alarms), low, high, at))
-    return CurveBand(*names, x, y, low, high, at, notes)
+    return CurveBand(*names, x, y, *found.band(low, high), at, found.notes(words, found.note))
 
 
 def _precision(share: float, hits: Array, alarms: Array) -> Array:
@@ -312,10 +325,10 @@ def calibration_table(found: TestedScores, positive: Any, n_bins: int) -> Calibr
         "probability": mean.tolist(), "rows": rows.tolist(), "share": share.tolist(), "from": low.tolist(),
         "to": high.tolist(),
     }  # fmt: skip
-    note = (
-        f"calibration error over these bins {error:.4g}, between {least:.4g} and {most:.4g}; all intervals hold at "
-        f"once with confidence {100 * found.confidence:g} %"
-    )
+    size = f"calibration error over these bins {error:.4g}"
+    words = f"{size}, between {least:.4g} and {most:.4g}; all intervals hold at once with confidence"
+    notes = found.notes(f"{words} {100 * found.confidence:g} %")
+    notes = (size, *notes) if found.refused else notes
     return Calibration(
-        f"Calibration for {positive}", columns, (note,), error=error, error_low=least, error_high=most
+        f"Calibration for {positive}", columns, notes, error=error, error_low=least, error_high=most
     )  # fmt: skip

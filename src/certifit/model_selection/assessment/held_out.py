@@ -115,12 +115,17 @@ class AssessedProblem:
         if self.reconstructs:
             errors = np.asarray(X) - np.asarray(fitted.inverse_transform(fitted.transform(X)))
             return {"reconstruction_error": (errors**2).sum(axis=1)}
-        found = {"predict": np.asarray(fitted.predict(X))}
-        if self.classes is None:
-            return found
-        for method in ("predict_proba", "decision_function"):
-            if hasattr(fitted, method):
-                found[method] = _align(np.asarray(getattr(fitted, method)(X)), fitted, self.classes, method)
+        said = np.asarray(fitted.predict(X))
+        found = {"predict": said.ravel() if said.shape == (len(rows), 1) else said}
+        if found["predict"].ndim != 1:
+            raise ValueError(f"predictions of shape {said.shape} for {len(rows)} rows, one each is wanted")
+        if self.classes is not None:
+            for method in ("predict_proba", "decision_function"):
+                if hasattr(fitted, method):
+                    found[method] = _align(np.asarray(getattr(fitted, method)(X)), fitted, self.classes, method)
+        for method, values in found.items():
+            if len(values) != len(rows):
+                raise ValueError(f"{method} gives {len(values)} answers for {len(rows)} rows")
         return found
 
 
@@ -135,7 +140,7 @@ def _fit_and_answer(problem: AssessedProblem, split: Split, number: int, of: int
         raise DataError(
             got=f"{type(problem.estimator).__name__} that fails on split {number + 1} of {of}, fitted to "
             f"{len(train)} rows{kinds} ({type(error).__name__}: {error})",
-            wanted="an estimator that can be fitted to every split",
+            wanted="an estimator that can be fitted to every split, and answers every row",
             fix="Fewer or larger folds, or method='holdout', leave more rows of each kind to fit.",
         ) from error
     return UnseenAnswers(test, int(np.count_nonzero(np.bincount(train))), answers)

@@ -123,7 +123,7 @@ def log_scale_claim(metric: str, logs: Array, confidence: float) -> IntervalClai
     """Return the claim for a score 1 - exp(u) from numbers of rows (n,) whose mean is u."""
     words = (
         "tested rows are independent draws and many: the logarithm of 1 less the score, a ratio of means over rows, "
-        "is about normal (linearised)"
+        "is about normal (its error by the jackknife)"
     )
     claim = IntervalClaim(metric, float(np.mean(logs)), np.nan, np.nan, confidence, "log scale", words, logs)
     reach = symmetric_reach(claim)

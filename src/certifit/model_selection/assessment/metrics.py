@@ -193,8 +193,9 @@ class SquaredRows:
     def of(cls, y: Array, said: Array, weights: Array | None) -> SquaredRows | None:
         """Measure rows with targets y (m,); None where all targets are the same, or all answers are right."""
         w, y = np.ones(len(y)) if weights is None else weights, y.astype(np.float64)
-        found = cls((y - said) ** 2, (y - np.average(y, weights=w)) ** 2, w)
-        means = np.average(np.stack([found.errors, found.apart]), axis=1, weights=w)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = cls((y - said) ** 2, (y - np.average(y, weights=w)) ** 2, w)
+            means = np.average(np.stack([found.errors, found.apart]), axis=1, weights=w)
         return found if means.min() > 0 and np.isfinite(means).all() else None
 
     def by_part(self, sizes: Sequence[int]) -> Array:
@@ -206,10 +207,22 @@ class SquaredRows:
         return np.array([1 - ratio - np.average(part, weights=w) for part, w in parts])
 
     def logs(self) -> Array:
-        """Return a number of each row (m,): their mean is log(1 - R²), and their spread that of its error."""
-        errors, apart = (np.average(part, weights=self.weights) for part in (self.errors, self.apart))
-        moved = self.errors / errors - self.apart / apart
-        return np.log(errors / apart) + self.weights / self.weights.mean() * moved
+        """Return a number of each row (m,): their mean is log(1 - R²), and their spread that of its error.
+
+        The spread is the jackknife's (Efron & Tibshirani, An introduction to the bootstrap, 1993, chapter 11): of few
+        rows with outliers the linear one is too small, since a row that is far away moves both means and the mean
+        target. Where one row alone has an error, it cannot be left out, and the spread is the linear one.
+        """
+        w, n, total = self.weights, len(self.errors), float(self.weights.sum())
+        errors, apart = float(w @ self.errors), float(w @ self.apart)
+        # A row that is left out takes the mean target with it.
+        others = total / np.where(total > w, total - w, np.inf)
+        left_errors, left_apart = errors - w * self.errors, apart - w * others * self.apart
+        if min(left_errors.min() / errors, left_apart.min() / apart) > 1e-9:
+            without = np.log(left_errors / left_apart)
+            return np.log(errors / apart) + (n - 1) * (without.mean() - without)
+        moved = (self.errors / errors - self.apart / apart) * total
+        return np.log(errors / apart) + w / w.mean() * moved
 
 
 def scorer_span(name: str) -> tuple[float, float]:

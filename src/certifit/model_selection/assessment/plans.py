@@ -189,6 +189,10 @@ def _refuse_empty(splits: Sequence[Split], n: int) -> None:
             where = f"split {number + 1} of {len(splits)}"
             if not len(rows):
                 raise DataError(got=f"{where} without a row to {side}", wanted="rows on both sides")
+            if side == "test" and len(np.unique(rows)) < len(rows):
+                raise DataError(
+                    got=f"{where} that tests a row more than once", wanted="every row at most once in a test"
+                )
             if rows.min() < 0 or rows.max() >= n:
                 raise DataError(got=f"{where} with row {rows.max()} to {side}", wanted=f"row numbers 0 to {n - 1}")
 
@@ -264,8 +268,9 @@ def draw_folds(
             fix=f"n_splits={members}, say." if members > 1 else "",
         )
     strata, notes = (None, ()) if problem.classes is None else share_out(problem.classes, problem.codes, n_splits)
+    # Folds of one member each are the same in every draw, and tell as much as one.
     draws = []
-    for _ in range(n_repeats):
+    for _ in range(1 if members == n_splits else n_repeats):
         if problem.groups is not None:
             notes = ()
             draws.append(_group_folds(problem.groups, n_splits, rng))

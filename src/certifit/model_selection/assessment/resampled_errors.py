@@ -104,7 +104,21 @@ def _nested_claim(name: str, found: NestedScores, folds: int, confidence: float,
 
 
 def score_rows(metric: RowMetric, problem: AssessedProblem, found: UnseenAnswers) -> Array:
-    """Return the scores of rows that were held out (m,)."""
+    """Return the scores of rows that were held out (m,), all of them numbers."""
+    scores = score_as_said(metric, problem, found)
+    lost = np.flatnonzero(~np.isfinite(scores))
+    if len(lost):
+        raise DataError(
+            got=f"a score of {scores[lost[0]]} for row {found.test[lost[0]]}, and for {len(lost)} of {len(scores)} "
+            f"rows that a model fitted to {found.n_fitted} others was asked about",
+            wanted="finite predictions of every row",
+            fix="An estimator that answers every row, or a pipeline that fills in what is missing.",
+        )
+    return scores
+
+
+def score_as_said(metric: RowMetric, problem: AssessedProblem, found: UnseenAnswers) -> Array:
+    """Return the scores of rows that were held out (m,), whatever they are."""
     if metric.needs not in found.answers:
         raise DataError(
             got=f"a {type(problem.estimator).__name__} without {metric.needs}",
@@ -112,7 +126,8 @@ def score_rows(metric: RowMetric, problem: AssessedProblem, found: UnseenAnswers
             fix="Ask for another metric, or wrap the estimator in CalibratedClassifierCV.",
         )
     classes = np.empty(0) if problem.classes is None else problem.classes
-    return metric.of_rows(problem.y[found.test], found.answers[metric.needs], classes)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is found in the scores
+        return metric.of_rows(problem.y[found.test], found.answers[metric.needs], classes)
 
 
 # The bootstrap ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 from certifit.checkers.model_selection.intervals import IntervalClaim
 from certifit.core import Certificate
 from certifit.exceptions import DataError
+from certifit.model_selection.assessment.cautions import IntervalDoubt, is_refuted, less_often, why_none
 from certifit.model_selection.assessment.classifier_tables import (
     Calibration,
     ClassifierTable,
@@ -41,6 +42,7 @@ class Assessment(TabledResult):
     problem: AssessedProblem
     tested: UnseenAnswers  # every tested row once, and what the first model that left it out answers
     n_fits: int
+    doubts: tuple[IntervalDoubt, ...] = ()  # why rows are no independent draws
 
     def __getitem__(self, metric: str) -> IntervalClaim:
         """Return what is claimed of a metric: `estimate`, `low`, `high` and more."""
@@ -113,9 +115,12 @@ class Assessment(TabledResult):
         several = len(self.plan.splits) != 1
         fitted = self.tested.n_fitted
         worth = 1 / (1 + len(self.problem.y) / fitted) if several else 1.0
-        confidence = self.claims[0].confidence
+        confidence, doubt = self.claims[0].confidence, ""
+        if self.doubts:
+            refused = is_refuted(self.doubts)
+            doubt = f"no intervals: {why_none(self.doubts)}" if refused else f"intervals {less_often(self.doubts)}"
         y = np.asarray(self.problem.y)[self.tested.test]
-        return TestedScores(y, classes, self.tested.answers, confidence, worth)
+        return TestedScores(y, classes, self.tested.answers, confidence, worth, doubt, is_refuted(self.doubts))
 
 
 def _covered(claim: IntervalClaim) -> str:

@@ -25,3 +25,19 @@ def check_kind(target: Array, classes: bool) -> None:
                 got=f"targets that are no numbers ({error})", wanted="numbers, for a regressor",
                 fix="A classifier takes words.",
             ) from error  # fmt: skip
+
+
+def check_groups(groups: Array, n: int) -> None:
+    """Refuse groups that are not those of n rows, that are missing, or that cannot be told apart by sorting."""
+    if groups.shape != (n,):
+        raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
+    names = groups.tolist()
+    missing = [i for i, name in enumerate(names) if name is None or name != name]
+    if missing:
+        raise DataError(
+            got=f"row {missing[0]} without a group", wanted="the group of each row",
+            fix="Give such rows a group of their own.",
+        )  # fmt: skip
+    kinds = sorted({type(name).__name__ for name in names})
+    if len(kinds) > 1 and "str" in kinds:
+        raise DataError(got=f"groups of several types: {', '.join(kinds)}", wanted="names of one type")

@@ -28,16 +28,19 @@ from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.cautions import (
-    dependence_reasons,
+    IntervalDoubt,
+    dependence_doubts,
+    is_refuted,
     less_often,
     sizes_of_tests,
-    skewness_reasons,
+    skewness_doubts,
+    why_none,
 )
-from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.metrics import ROW_METRICS, name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, FoldSplits, certify_plan, make_plan
-from certifit.model_selection.assessment.resampled_errors import score_rows
+from certifit.model_selection.assessment.resampled_errors import score_as_said
+from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.choosing.successive_halving import best_settings, rung_rows, rung_shares
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array, thread_count
@@ -160,21 +163,24 @@ def choose_setting(
     )
     splits = certify_plan(plan, problem)
     assert splits is not None
-    plan = _cautioned(problem, plan, claim, splits)
+    plan, claim = _doubted(problem, plan, claim, splits)
     best = given[numbers[claim.chosen]]
     fitted = replace(problem, estimator=clone(estimator).set_params(**best)).fit()
     return SettingChoice(tuple(given), claim, certify_choice(claim, splits), plan, fitted, terms["rule"])
 
 
-def _cautioned(
+def _doubted(
     problem: AssessedProblem, plan: AssessmentPlan, claim: ChoiceClaim, splits: Certificate
-) -> AssessmentPlan:
-    """Return the plan with a note where the interval may cover less often than it says."""
+) -> tuple[AssessmentPlan, ChoiceClaim]:
+    """Return the plan with a note where the interval may cover less often than it says; or a claim without one."""
     rows, scores = np.arange(len(problem.y)), claim.scores[:, claim.chosen]
     _, equal = sizes_of_tests(splits, plan.sizes(), len(rows))
-    reasons = dependence_reasons(problem, rows, scores, equal)
-    reasons += skewness_reasons(scores)
-    return replace(plan, notes=(*plan.notes, f"the interval {less_often(reasons)}")) if reasons else plan
+    doubts: list[IntervalDoubt] = dependence_doubts(problem, rows, scores, equal) + skewness_doubts(scores)
+    if is_refuted(doubts):
+        return plan, replace(claim, low=np.nan, high=np.nan, refused=why_none(doubts))
+    if not doubts:
+        return plan, claim
+    return replace(plan, notes=(*plan.notes, f"the interval {less_often(doubts)}")), claim
 
 
 def _terms(options: dict[str, Any]) -> dict[str, Any]:
@@ -309,10 +315,10 @@ def _hold_out_settings(
     """
     chosen = [replace(problem, estimator=_with_setting(problem.estimator, setting)) for setting in settings]
     n_jobs, timed, first = problem.n_jobs, FitTimes(), 0
-    serial = n_jobs == 1 or hold_out_by_sums(chosen[0], splits) is not None
+    serial = n_jobs == 1 or _by_sums(chosen[0], settings[0], splits) is not None
     while first < len(settings) and (serial or (n_jobs is None and not timed.spreads(len(settings) - first))):
         with timed.another():
-            by_sums = hold_out_by_sums(chosen[first], splits)
+            by_sums = _by_sums(chosen[first], settings[first], splits)
             fits = (_fit_setting(chosen[first], settings[first], splits, i) for i in range(len(splits)))
             found = [*fits] if by_sums is None else by_sums
         first += 1
@@ -375,11 +381,25 @@ def _with_setting(estimator: Any, setting: Mapping[str, Any]) -> Any:
         ) from error  # fmt: skip
 
 
+def _by_sums(
+    problem: AssessedProblem, setting: Mapping[str, Any], splits: Sequence[Split]
+) -> list[UnseenAnswers] | None:
+    with _naming(setting):
+        return hold_out_by_sums(problem, splits)
+
+
 def _fit_setting(
     problem: AssessedProblem, setting: Mapping[str, Any], splits: Sequence[Split], number: int
 ) -> UnseenAnswers:
-    try:
+    with _naming(setting):
         return problem.hold_out_one(splits[number], number, len(splits))
+
+
+@contextmanager
+def _naming(setting: Mapping[str, Any]) -> Iterator[None]:
+    """Say of a refusal which setting it is about."""
+    try:
+        yield
     except DataError as error:
         raise DataError(
             got=f"the setting {dict(setting)}: {error.got}", wanted=error.wanted, fix=error.fix or "Leave it out."
@@ -392,7 +412,7 @@ def _row_scores(
     """Return the score of every row by the fold that left it out (n,)."""
     rows = np.empty(len(problem.y))
     for number, found in enumerate(held_out):
-        rows[found.test] = score_rows(ROW_METRICS[name], problem, found)
+        rows[found.test] = score_as_said(ROW_METRICS[name], problem, found)
         if not np.isfinite(rows[found.test]).all():
             raise DataError(
                 got=f"{name} that is no number with {dict(setting)} on fold {number + 1} of {len(held_out)}: "

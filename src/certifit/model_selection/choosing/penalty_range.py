@@ -23,13 +23,13 @@ from certifit.core.progress import counted
 from certifit.core.settings import MAX_TIME
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import make_problem
-from certifit.model_selection.assessment.left_out_by_proof import (
+from certifit.model_selection.assessment.plans import draw_folds
+from certifit.model_selection.assessment.without_refits.left_out_by_proof import (
     LeftOutTuning,
     MarginProblem,
     margin_problem,
     minimum_of_all,
 )
-from certifit.model_selection.assessment.plans import draw_folds
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
 

@@ -15,12 +15,12 @@ from certifit.core import Certificate, Setting
 from certifit.core.progress import counted
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.assess import first_tests, make_problem, score_span, split_scores
-from certifit.model_selection.assessment.cautions import caution, sizes_of_tests
-from certifit.model_selection.assessment.folds_from_sums import hold_out_by_sums
+from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.intervals import corrected_claim
 from certifit.model_selection.assessment.metrics import name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
+from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.result_table import ResultTable, TabledResult
 from certifit.rows import Array
 
@@ -223,8 +223,9 @@ def _curve(
     splits = certify_plan(plan, problem)
     for place, (one, _, answers) in enumerate(held):
         first = first_tests(answers)
-        sizes = sizes_of_tests(splits, plan.sizes(), len(first.test))
-        claims[place : place + 1] = caution([claims[place]], one, {claims[place].metric: metric}, first, sizes)
+        of_a_test, equal = sizes_of_tests(splits, plan.sizes(), len(first.test))
+        doubts, claim = doubts_of_rows(one, first, equal), claims[place]
+        claims[place : place + 1] = caution([claim], one, {claim.metric: metric}, (first, of_a_test), doubts)
     certificate = certify_intervals(claims, splits, plan.sizes())
     return ScoreCurve(
         type(problem.estimator).__name__, axis[0], tuple(axis[1]), name, tuple(claims), np.array(fitted), certificate,

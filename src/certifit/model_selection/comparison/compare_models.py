@@ -15,7 +15,14 @@ from certifit.checkers.model_selection.comparisons import PairClaim, assumption,
 from certifit.checkers.model_selection.intervals import separate_tests
 from certifit.core import Certificate, Setting
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.assess import make_problem, split_scores
+from certifit.model_selection.assessment.assess import first_tests, make_problem, split_scores
+from certifit.model_selection.assessment.cautions import (
+    IntervalDoubt,
+    doubts_of_rows,
+    is_refuted,
+    sizes_of_tests,
+    why_none,
+)
 from certifit.model_selection.assessment.held_out import AssessedProblem
 from certifit.model_selection.assessment.metrics import name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
@@ -63,6 +70,11 @@ class ModelComparison(TabledResult):
     metric: str
     confidence: float
     rope: float
+    doubts: tuple[IntervalDoubt, ...] = ()  # why rows are no independent draws
+
+    @property
+    def _refuted(self) -> bool:
+        return is_refuted(self.doubts)
 
     def table(self) -> ResultTable:
         """Return a line for each pair."""
@@ -72,13 +84,18 @@ class ModelComparison(TabledResult):
             "difference": [pair.claim.difference for pair in self.pairs],
             "from": [pair.low for pair in self.pairs],
             "to": [pair.high for pair in self.pairs],
-            "p": [pair.claim.corrected for pair in self.pairs],
+            "p": [np.nan if self._refuted else pair.claim.corrected for pair in self.pairs],
         }
         if self.pairs[0].chances is not None:
             columns["same"] = [pair.chances.same for pair in self.pairs if pair.chances is not None]
         columns["verdict"] = [pair.verdict for pair in self.pairs]
         test = self.pairs[0].claim.test
         notes = [f"by {test}, p-values corrected for {len(self.pairs)} pairs (Holm); rests on: {assumption(test)}"]
+        if self._refuted:
+            notes = [f"no verdict: {why_none(self.doubts)}"]
+        elif self.doubts:
+            reasons = ", and ".join(doubt.reason for doubt in self.doubts)
+            notes.append(f"models may be told apart too often: {reasons}")
         if "same" in columns:
             notes.append(f"same: the chance that the difference is at most {self.rope:g} either way")
         means = ", ".join(f"{name} {np.mean(values):.4g}" for name, values in self.scores.items())
@@ -140,9 +157,10 @@ def compare_models(
             got=f"{next(iter(options))} with test='5x2cv F'", wanted="no options: it is five times two halves"
         )
     plan = make_plan(problem, method, {**fixed, **options}, int(check_random_state(random_state).randint(2**31)))
-    scores = {}
+    scores, first = {}, None
     for model, estimator in models.items():
         held_out = replace(problem, estimator=estimator).hold_out(plan.splits)
+        first = first or first_tests(held_out)
         if test == "McNemar":
             scores[model] = (held_out[0].answers["predict"] == problem.y[held_out[0].test]).astype(np.float64)
         else:
@@ -150,9 +168,13 @@ def compare_models(
     claims = _pair_claims(scores, test, plan.ratio)
     splits = certify_plan(plan, problem)
     assert splits is not None
-    certificate = certify_comparison(claims, splits, 1 - confidence)
+    assert first is not None
+    doubts = tuple(doubts_of_rows(problem, first, sizes_of_tests(splits, plan.sizes(), len(first.test))[1]))
+    certificate = certify_comparison(claims, splits, 1 - confidence, why_none(doubts))
     pairs = tuple(_verdict(claim, confidence, rope) for claim in claims)
-    return ModelComparison(scores, pairs, certificate, plan, name, confidence, rope)
+    if is_refuted(doubts):
+        pairs = tuple(PairVerdict(claim, np.nan, np.nan, None, "no verdict") for claim in claims)
+    return ModelComparison(scores, pairs, certificate, plan, name, confidence, rope, doubts)
 
 
 def _common_problem(models: Any, X: Any, y: Any, options: dict[str, Any]) -> AssessedProblem:

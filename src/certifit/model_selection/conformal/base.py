@@ -20,6 +20,7 @@ from certifit.checkers.model_selection.conformal import (
     rows_needed,
     smallest_rank,
 )
+from certifit.checkers.model_selection.copies import copied_share
 from certifit.checkers.model_selection.splits import Split
 from certifit.core import Certificate, Setting
 from certifit.core.settings import Settings
@@ -109,7 +110,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
                 for fitted, (_, test) in zip(self.estimators_, splits, strict=True)
             ]
         )
-        self._calibrate(target)
+        self._calibrate(target, copied_share(X, target, self.calibration_rows_, self.calibration_folds_))
         if self.n_folds_:
             self.estimator_ = self._seeded(check_random_state(self.random_state)).fit(X, target)
         else:
@@ -207,7 +208,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         seeds = {name: int(rng.randint(2**31)) for name in names if not _is_whole(copy.get_params()[name])}
         return copy.set_params(**seeds)
 
-    def _calibrate(self, y: Array) -> None:
+    def _calibrate(self, y: Array, copied: float) -> None:
         """Set the radius of every group, and the certificate."""
         self.calibration_strata_ = self._calibration_strata(y)
         scores = by_group(self.scores_, self.calibration_strata_)
@@ -219,7 +220,7 @@ class ConformalModel(MetaEstimatorMixin, BaseEstimator):
         for group, values in scores.items():
             self._check_enough(group, len(values))
         self.radius_ = {} if self.n_folds_ else {g: _radius(s, self.coverage) for g, s in scores.items()}
-        claim = ConformalClaim(self.coverage, scores, self.radius_, self.n_folds_, self.method == "prefit")
+        claim = ConformalClaim(self.coverage, scores, self.radius_, self.n_folds_, self.method == "prefit", copied)
         self.certificate_ = certify_conformal(claim)
 
     def _check_enough(self, group: Any, n: int) -> None:

@@ -119,7 +119,7 @@ def population_moments(network: Network, parts: list[LayerWeights], rows: Rows) 
 class MomentTuning:
     """How many rows moments are taken from where nobody wants to wait."""
 
-    products: float = 1e10  # multiplications of their way through the network
+    products: float = 2e9  # multiplications of their way through the network
     least_rows: int = 256
 
 

@@ -52,30 +52,51 @@ class ArrowDataset(Table):
             self.elsewhere.check_unchanged()
 
     def _read(self, types: Types, rows: int) -> Batches:
-        tuning, options = ReadTuning(), {}
-        if isinstance(getattr(self.dataset, "format", None), pa.dataset.ParquetFileFormat):
-            options["fragment_scan_options"] = pa.dataset.ParquetFragmentScanOptions(
-                use_buffered_stream=True,
-                buffer_size=tuning.buffer_bytes,
-                pre_buffer=False,
-                page_checksum_verification=True,
-            )
         with explain_read_errors(self.stamps, self._explain):
             yield from self.dataset.to_batches(
                 columns=list(types),
-                batch_size=tuning.rows_at_a_time(len(types), rows),
+                batch_size=ReadTuning().rows_at_a_time(len(types), rows),
                 batch_readahead=1,
                 fragment_readahead=1,
-                **options,
+                **self._scan_options(),
             )
+
+    def _scan_options(self) -> dict[str, Any]:
+        """How Parquet files are read: in bounded memory, and with their checksums verified."""
+        if not isinstance(getattr(self.dataset, "format", None), pa.dataset.ParquetFileFormat):
+            return {}
+        options = pa.dataset.ParquetFragmentScanOptions(
+            use_buffered_stream=True,
+            buffer_size=ReadTuning().buffer_bytes,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+        return {"fragment_scan_options": options}
 
     def _explain(self, reason: str) -> DataError:
         self.check_unchanged()
+        place = self._damaged_place()
         return DataError(
-            got=f"an Arrow dataset that cannot be read ({reason})",
+            got=f"{place or 'an Arrow dataset'} that cannot be read ({reason})",
             wanted="complete files of one schema",
-            fix="Pass the path of a file or directory instead to learn which file is damaged.",
+            fix="Write the file again: it is cut off or damaged."
+            if place
+            else "Pass the path of a file or directory instead to learn which file is damaged.",
         )
+
+    def _damaged_place(self) -> str:
+        """The first file that cannot be read, and the row group of a Parquet file; nothing where none is found."""
+        for fragment in self.dataset.get_fragments():
+            place = f"{getattr(fragment, 'path', 'a part of an Arrow dataset')!r}"
+            try:
+                for part in getattr(fragment, "split_by_row_group", lambda: [fragment])():  # noqa: B023  (called at once)
+                    groups = getattr(part, "row_groups", None)
+                    place = f"{fragment.path!r}, in row group {groups[0].id} (the first is 0)," if groups else place
+                    for _ in part.to_batches(schema=self.schema, batch_size=2**12, **self._scan_options()):
+                        pass
+            except (pa.ArrowException, OSError):
+                return place
+        return ""
 
 
 class RemoteFiles:

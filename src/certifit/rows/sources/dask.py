@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NoReturn
+from itertools import chain
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 from pandas.api.types import is_numeric_dtype
-from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from certifit.exceptions import DataError, SourceChangedError
-from certifit.rows.block import Array, Block, block_rows, row_major
+from certifit.exceptions import DataError
+from certifit.rows.block import Array, Block, aligned_block, block_rows, row_major
 from certifit.rows.checks import (
     TableTerms,
     check_block,
@@ -39,13 +39,25 @@ from certifit.rows.named_columns import (
     note_features,
     refuse_columns,
     refuse_names,
-    stack_columns,
 )
 from certifit.rows.rows import R, Relabel, Rows, relabelled
-from certifit.rows.sources.dask_partitions import DaskPartition, PartitionStore, compute_tasks, joined_partitions
+from certifit.rows.sources.dask_partitions import (
+    DaskPartition,
+    PartitionStore,
+    compute_tasks,
+    joined_partitions,
+    take_from,
+)
+from certifit.rows.sources.workers.partition_values import (
+    check_pieces,
+    joined_vector,
+    piece_values,
+    refuse_length,
+    refuse_partitions,
+)
 from certifit.rows.sources.workers.remembered import remember_targets
 from certifit.rows.sources.workers.worker_memory import reuse_memory
-from certifit.rows.sums import S, tree_sum
+from certifit.rows.sums import S, Subtree, subtrees, whole_sum
 from certifit.rows.threads import single_threaded_blas
 
 
@@ -94,10 +106,9 @@ class DaskRows(Rows):
 
     def _sum(self, f: Callable[[Block], S]) -> S:
         sums, most = self._tasks(_sum, f), self.store.tuning.sums_of_a_task
-        while len(sums) > 1:
-            # Aligned runs of 2^k sums are subtrees of `tree_sum`: a task for each gives the same bits.
-            sums = [delayed(tree_sum)(sums[k : k + most]) for k in range(0, len(sums), most)]
-        return self.store.compute(sums[0])[0]
+        while len(sums) > most:
+            sums = [delayed(_join_sums)(sums[k : k + most]) for k in range(0, len(sums), most)]
+        return self.store.compute(delayed(_add_up)(sums))[0]
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
         return [out for outs in self.store.compute(*self._tasks(_each, f)) for out in outs]
@@ -136,10 +147,19 @@ def shared_task(value: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ on the workers
-def _sum(f: Callable[[Block], S], layout: PartitionLayout, parts: list[Any]) -> S:
+def _sum(f: Callable[[Block], S], layout: PartitionLayout, parts: list[Any]) -> list[Subtree[S]]:
     reuse_memory()
     with single_threaded_blas():
-        return tree_sum(tree_sum(map(f, _blocks(layout, part))) for part in parts)
+        blocks = (block for part in parts for block in _blocks(layout, part))
+        return subtrees(Subtree(0, block.start // layout.block_rows, f(block)) for block in blocks)
+
+
+def _join_sums(sums: list[list[Subtree[S]]]) -> list[Subtree[S]]:
+    return subtrees(chain.from_iterable(sums))
+
+
+def _add_up(sums: list[list[Subtree[S]]]) -> S:
+    return whole_sum(_join_sums(sums))
 
 
 def _each(f: Callable[[Block], R], layout: PartitionLayout, parts: list[Any]) -> list[R]:
@@ -178,91 +198,39 @@ def _blocks(layout: PartitionLayout, part: Any) -> Iterator[Block]:
         yield from (relabelled(block, layout.relabels) for block in _checked_blocks(layout, False, *part))
     elif layout.relabels:
         relabel = partial(relabelled, relabels=layout.relabels)
-        yield from (remember_targets(block, layout.targets, relabel) for block in part)
+        yield from (remember_targets(block, layout.targets, relabel) for block in map(aligned_block, part))
     else:
-        yield from part
+        yield from map(aligned_block, part)
 
 
 def _checked_blocks(
-    layout: PartitionLayout, kept: bool, X: Any, y: Any, w: Any, start: int, rows: int
+    layout: PartitionLayout, kept: bool, X: list[Any], y: list[Any] | None, w: list[Any] | None, start: int, rows: int
 ) -> Iterator[Block]:
-    """Cut a partition into blocks, and check them; those that are kept lie in one array.
+    """Cut a partition, in pieces, into blocks, and check them; those that are kept lie in one array.
 
     Memory for one large array is there sooner than for many small ones: the system gives it in larger pages.
     """
-    if sparse.issparse(X):
-        raise DataError(
-            got="a Dask array with sparse chunks",
-            wanted="dense chunks",
-            fix="Use X.map_blocks(lambda x: x.toarray()).",
-        )
-    if len(X) != rows:
-        raise SourceChangedError(
-            f"Got a Dask partition of {len(X)} rows; wanted the {rows} of the first pass: the data changed in "
-            "between. Persist the collection, or write it to Parquet."
-        )
-    targets: tuple[str, ...] = ()
-    if layout.columns is not None:
-        targets = layout.columns.y
-        y = X[list(targets)] if targets else y
-        w = w if layout.columns.w is None else X[layout.columns.w]
-        X = X[list(layout.columns.features)]
-        _refuse_other_types(X, start)
-    y, w = _vector(y, rows, "y"), _vector(w, rows, "sample_weight")
-    w = np.ones(rows) if w is None else row_major(w, np.float64)
-    room = np.empty(X.shape, layout.dtype) if kept and layout.columns is not None else None
+    columns, targets = layout.columns, () if layout.columns is None else layout.columns.y
+    check_pieces(X, columns, start, rows)
+    if columns is not None:
+        y = [piece[list(targets)] for piece in X] if targets else y
+        w = w if columns.w is None else [piece[columns.w] for piece in X]
+        X = [piece[list(columns.features)] for piece in X]
+    labels, weights = joined_vector(y, rows, "y"), joined_vector(w, rows, "sample_weight")
+    weights = np.ones(rows) if weights is None else row_major(weights, np.float64)
+    room = np.empty((rows, X[0].shape[1]), layout.dtype) if kept and columns is not None else None
     for first in range(0, rows, layout.block_rows):
-        here = slice(first, first + layout.block_rows)
-        values = X[here] if layout.columns is None else X.iloc[here].to_numpy(dtype=layout.dtype, na_value=np.nan)
+        last = min(first + layout.block_rows, rows)
+        values = [piece_values(piece, layout.dtype) for piece in take_from(X, first, last)]
         if room is not None:
-            room[here] = values
-            values = room[here]
-        block = Block(row_major(values, layout.dtype), None if y is None else y[here], w[here], start + first)
-        check_block(block, layout.terms, layout.names, targets)
-        yield block
-
-
-def _refuse_other_types(X: Any, start: int) -> None:
-    """Refuse a partition whose columns are not the numbers that the collection says they are."""
-    odd = {name: kind for name, kind in X.dtypes.items() if not is_number(kind) and X[name].notna().any()}
-    if odd:
-        name, kind = next(iter(odd.items()))
-        raise DataError(
-            got=f"a Dask partition (from row {start} on) whose column {name!r} is {kind}, while the collection says "
-            "that it holds numbers",
-            wanted="the same type of a column in all partitions",
-            fix=f"Convert it where it is read: X.assign({name}=dask.dataframe.to_numeric(X[{name!r}])), say.",
-        )
-
-
-def _vector(values: Any, rows: int, role: str) -> Array | None:
-    """Return a partition's target or weights as an array (rows,), or (rows, m) of several columns."""
-    if values is None:
-        return None
-    if len(values) != rows:
-        refuse_length(role, len(values), rows)
-    if isinstance(values, np.ndarray):
-        return row_major(values)
-    if values.ndim == 2:
-        return stack_columns([np.asarray(_vector(column, rows, role)) for _, column in values.items()])
-    plain = is_numeric_dtype(values.dtype) and not values.hasnans
-    return values.to_numpy() if plain else values.to_numpy(dtype=object, na_value=None)
-
-
-def refuse_partitions(role: str, theirs: int, ours: int) -> NoReturn:
-    raise DataError(
-        got=f"{role} in {theirs} Dask partitions and X in {ours}",
-        wanted=f"{role} partitioned like X",
-        fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
-    )
-
-
-def refuse_length(role: str, entries: int, rows: int) -> NoReturn:
-    raise DataError(
-        got=f"{role} with {entries} entries for a partition of {rows} rows",
-        wanted=f"partitions of {role} and X with the same rows",
-        fix=f"Take {role} from the same Dask frame as X, or pass it as a NumPy array.",
-    )
+            np.concatenate(values, out=room[first:last])
+        elif len(values) > 1:
+            values = [np.concatenate(values)]
+        block = row_major(values[0] if room is None else room[first:last], layout.dtype)
+        y_here = None if labels is None else labels[first:last]
+        cut = Block(block, y_here, weights[first:last], start + first)
+        check_block(cut, layout.terms, layout.names, targets)
+        yield cut
 
 
 # ------------------------------------------------------------------------------------------------ on the client
@@ -270,6 +238,11 @@ def dask_rows(
     X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> DaskRows:
     """Return rows of a Dask array or frame; partitions of unknown length are counted first."""
+    if isinstance(X, Delayed) or getattr(X, "ndim", 0) != 2:
+        shape = f" of shape {X.shape}" if isinstance(getattr(X, "shape", None), tuple) else ""
+        raise DataError(
+            got=f"a Dask {type(X).__name__}{shape} as X", wanted="a Dask array or frame of rows and columns (2-D)"
+        )
     if hasattr(X, "columns"):
         X, y, sample_weight = _as_columns(X, y, sample_weight)
         columns, pieces, lengths, dtype = _open_frame(X, y, sample_weight, estimator, terms, reset)
@@ -301,7 +274,11 @@ def dask_rows(
         sample_weight = check_weights(sample_weight, n_rows)
     ys, ws = _split(y, lengths, "y", terms.targets), _split(sample_weight, lengths, "sample_weight")
     starts = np.cumsum([0, *lengths])[:-1].tolist()
-    parts = [DaskPartition(*part) for part in zip(pieces, ys, ws, starts, lengths, strict=True) if part[-1] > 0]
+    parts = [
+        DaskPartition([piece], None if y is None else [y], None if w is None else [w], start, rows)
+        for piece, y, w, start, rows in zip(pieces, ys, ws, starts, lengths, strict=True)
+        if rows
+    ]
     layout = PartitionLayout(columns, names, dtype, terms, block_rows(n_features), passes_before=int(counted))
     return DaskRows(parts, layout, n_features)
 
@@ -347,7 +324,7 @@ def _open_frame(
 
 
 def _open_array(X: Any) -> tuple[list[Any], list[int], np.dtype[Any], int]:
-    if X.ndim != 2 or np.isnan(X.shape[1]):
+    if np.isnan(X.shape[1]):
         raise DataError(got=f"a Dask array of shape {X.shape}", wanted="rows and a known number of columns (2-D)")
     dtype = _number_type({"X": X.dtype}, missing=False)
     pieces = X.rechunk({1: -1}).to_delayed().ravel().tolist()

@@ -1,8 +1,9 @@
 """Partitions of Dask collections: small ones are joined, and workers hold their blocks of rows where these fit.
 
 A pass over rows is a task for each partition, and each costs the scheduler about three milliseconds. Partitions much
-smaller than they might be are therefore joined to groups, whose borders lie where a table in memory has borders of
-blocks: the sums then have its bits. What is lazy would be read or computed anew in every pass, and rows of a frame
+smaller than they might be are therefore joined to groups. Whatever the partitions, their borders are moved to where a
+table in memory has borders of blocks, so that sums have its bits: the rows of a block that two partitions share go to
+the second. What is lazy would be read or computed anew in every pass, and rows of a frame
 would be cut out of its columns and checked; from the second pass on their blocks are held where there is room, a few
 runs of partitions for each worker's thread, and a line says so.
 """
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any, ClassVar, NamedTuple
 
 import dask
@@ -38,11 +39,11 @@ class PartitionTuning:
 
 
 class DaskPartition(NamedTuple):
-    """One partition: the arguments of its task."""
+    """One partition, or several of which some rows are taken: the arguments of its task."""
 
-    X: Any  # a delayed array, or a pandas frame with every column in use
-    y: Any  # a delayed array or series, a NumPy array, or None
-    w: Any  # likewise, the row weights
+    X: list[Any]  # of delayed arrays, or pandas frames with every column in use, one after the other
+    y: list[Any] | None  # of delayed arrays or series, or NumPy arrays
+    w: list[Any] | None  # likewise, the row weights
     start: int  # number of its first row in the whole table
     rows: int
 
@@ -85,7 +86,8 @@ class PartitionStore:
         return compute_tasks(*tasks, stood=f" in pass {self.passes} over the rows")
 
     def _hold(self, cut: Callable[[list[DaskPartition]], Any]) -> None:
-        lazy = [value for part in self.parts for value in part[:3] if hasattr(value, "__dask_graph__")]
+        given = chain.from_iterable(values or () for part in self.parts for values in part[:3])
+        lazy = [value for value in given if hasattr(value, "__dask_graph__")]
         # On a cluster, what is held already is cut, checked and joined to runs, once instead of in every pass.
         work = self.joined or current_client() is not None or (lazy and _has_work(lazy[0]))
         if not lazy or not work or self.bytes > self.tuning.held_share * free_bytes():
@@ -104,49 +106,57 @@ class PartitionStore:
 def joined_partitions(
     parts: list[DaskPartition], block_rows: int, row_bytes: float, tuning: PartitionTuning = PartitionTuning()
 ) -> list[DaskPartition]:
-    """Join partitions that are small, to groups of 2^k blocks; others stay as they are.
+    """Have partitions begin where blocks do; small ones are joined, to groups of 2^k blocks.
 
-    Which they are depends on the partitions alone, not on the cluster, and so do the bits of a fit.
+    Where they begin depends on the partitions alone, not on the cluster.
     """
     n = sum(part.rows for part in parts)
     rows = block_rows
     while rows * tuning.most_groups < n and 2 * rows * row_bytes <= tuning.group_bytes:
         rows *= 2
-    if len(parts) < 2 or n / len(parts) > tuning.small_share * min(rows, n):
-        return parts
     ends = np.cumsum([part.rows for part in parts])
+    if len(parts) > 1 and n / len(parts) <= tuning.small_share * min(rows, n):
+        borders = [*range(0, n, rows), n]
+    else:
+        borders = sorted({0, *(end // block_rows * block_rows for end in ends.tolist()), n})
+    if borders == [0, *ends]:
+        return parts
     groups = []
-    for first, last in pairwise([*range(0, n, rows), n]):
+    for first, last in pairwise(borders):
         inside = range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(ends, last)) + 1)
-        cuts = [(k, max(first - parts[k].start, 0), min(last - parts[k].start, parts[k].rows)) for k in inside]
-        X, y, w = (_joined([_cut(parts[k][role], a, b, parts[k].rows) for k, a, b in cuts]) for role in range(3))
-        groups.append(DaskPartition(X, y, w, first, last - first))
+        cuts = [(parts[k], max(first - parts[k].start, 0), min(last - parts[k].start, parts[k].rows)) for k in inside]
+        X, y, w = (_pieces(role, cuts) for role in range(3))
+        groups.append(DaskPartition(X or [], y, w, first, last - first))
     return groups
+
+
+def _pieces(role: int, cuts: Sequence[tuple[DaskPartition, int, int]]) -> list[Any] | None:
+    """Some rows of each partition's X, y or w."""
+    if cuts[0][0][role] is None:
+        return None
+    return [_cut(part[role][0], first, last, part.rows) for part, first, last in cuts]
 
 
 def _cut(values: Any, first: int, last: int, rows: int) -> Any:
     """Some rows of a partition."""
-    if values is None or (first, last) == (0, rows):
+    if (first, last) == (0, rows):
         return values
-    return values[first:last] if isinstance(values, np.ndarray) else delayed(_some_rows)(values, first, last)
+    return values[first:last] if isinstance(values, np.ndarray) else delayed(take_rows)(values, first, last)
 
 
-def _joined(pieces: list[Any]) -> Any:
-    if pieces[0] is None or len(pieces) == 1:
-        return pieces[0]
-    return np.concatenate(pieces) if isinstance(pieces[0], np.ndarray) else delayed(_join)(pieces)
-
-
-def _some_rows(values: Any, first: int, last: int) -> Any:
+def take_rows(values: Any, first: int, last: int) -> Any:
+    """The rows with these numbers of an array, a series or a frame."""
     return values.iloc[first:last] if hasattr(values, "iloc") else values[first:last]
 
 
-def _join(pieces: list[Any]) -> Any:
-    if not hasattr(pieces[0], "iloc"):
-        return np.concatenate(pieces)
-    import pandas as pd
-
-    return pd.concat(pieces, ignore_index=True)
+def take_from(pieces: Sequence[Any], first: int, last: int) -> list[Any]:
+    """The rows with these numbers of pieces that lie one after the other."""
+    found = []
+    for piece in pieces:
+        if first < len(piece) and last > 0:
+            found.append(take_rows(piece, max(first, 0), last))
+        first, last = first - len(piece), last - len(piece)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ the cluster
@@ -170,7 +180,10 @@ def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: 
         with worker_client():
             return ask(*tasks)
     except Exception as error:
-        if not isinstance(error, CancelledError) and not type(error).__module__.startswith("distributed"):
+        lost = isinstance(error, (CancelledError, TimeoutError)) or type(error).__module__.startswith("distributed")
+        if isinstance(error, OSError) and not lost:
+            raise _unread(error) from error
+        if not lost:
             raise
         raise DataError(
             got=f"no answer from the Dask cluster{stood} ({type(error).__name__}: {' '.join(str(error).split())})",
@@ -179,6 +192,15 @@ def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: 
             "and fit again, from where it stood if fit(checkpoint='fit.ckpt') was asked for; without a Client, Dask "
             "uses the threads of this machine.",
         ) from error
+
+
+def _unread(error: OSError) -> DataError:
+    """What to say where a task of a collection could not read what it is made of."""
+    return DataError(
+        got=f"a Dask collection of which a partition cannot be read ({' '.join(str(error).split())})",
+        wanted="files that are there and complete",
+        fix="Fit to the path of the files, without Dask, to learn which one it is and where.",
+    )
 
 
 def _inside_a_task() -> bool:

@@ -99,9 +99,22 @@ def _named_files(path: Path) -> Iterator[Path]:
     return path.rglob("*") if path.is_dir() else iter([path])
 
 
+def _refuse_long_names(path: Path) -> None:
+    """Refuse what is too long for a path, which the system does in words of its own: text of a table, say."""
+    try:
+        path.exists()
+    except OSError as error:
+        name = str(path)
+        raise DataError(
+            got=f"path {name[:60] + '…' if len(name) > 60 else name!r} ({error.strerror})",
+            wanted="an existing Parquet or CSV file, or a directory of Parquet files",
+        ) from error
+
+
 def open_path(named: str | os.PathLike[str]) -> Table:
     """Open a Parquet file, a directory of them, a CSV file, or all that a pattern like data/*.parquet names."""
     path, encoding = Path(named), named.encoding if isinstance(named, EncodedPath) else None
+    _refuse_long_names(path)
     if not path.exists() and glob.has_magic(str(path)):
         names = sorted(glob.glob(str(path), recursive=True))
         if not names:

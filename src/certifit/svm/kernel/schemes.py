@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from typing import ClassVar, NamedTuple
 
@@ -122,23 +123,18 @@ class OneVsOne(TwoSidedScheme):
         return [(1, 0)] if k == 2 else list(combinations(range(k), 2))
 
     def pack(self, beta: Array, code: Array, k: int) -> Array:
-        return np.ascontiguousarray(np.take_along_axis(beta, self._own_machines(k)[code], axis=1).T)
+        return np.ascontiguousarray(np.take_along_axis(beta, _pairs_of_each(k)[code], axis=1).T)
 
     def unpack(self, dual_coef: Array, code: Array, k: int) -> Array:
         out = np.zeros((len(code), len(self.sides(k))))
-        np.put_along_axis(out, self._own_machines(k)[code], dual_coef.T, axis=1)
+        np.put_along_axis(out, _pairs_of_each(k)[code], dual_coef.T, axis=1)
         return out
-
-    def _own_machines(self, k: int) -> Array:
-        """The numbers of the machines of each class (k, k - 1), in the order of the other class."""
-        pairs = np.array(self.sides(k))
-        return np.array([np.flatnonzero((pairs == one).any(axis=1)) for one in range(k)])
 
     def scores(self, values: Array, k: int) -> Array:
         """Votes of the pairs for each class, and less than half a vote for the sum of its values."""
         votes, sums = np.empty((len(values), k)), np.empty((len(values), k))
         firsts = np.array([first for first, _ in self.sides(k)])
-        for one, machines in enumerate(self._own_machines(k)):
+        for one, machines in enumerate(_pairs_of_each(k)):
             first = firsts[machines] == one
             own = np.where(first, values[:, machines], -values[:, machines])
             votes[:, one] = np.where(first, own > 0, own >= 0).sum(axis=1)
@@ -161,6 +157,15 @@ class OneVsOne(TwoSidedScheme):
 
     def probabilities(self, values: Array, slopes: Array, k: int) -> Array:
         return calibration.couple_pairs(values * slopes, self.sides(k), k)
+
+
+@lru_cache(maxsize=16)
+def _pairs_of_each(k: int) -> Array:
+    """The numbers of the pairs of each class (k, k - 1), in the order of the other class."""
+    pairs = np.array(OneVsOne().sides(k))
+    found = np.array([np.flatnonzero((pairs == one).any(axis=1)) for one in range(k)])
+    found.flags.writeable = False
+    return found
 
 
 class PerClassScheme(MulticlassScheme):

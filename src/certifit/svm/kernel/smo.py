@@ -24,7 +24,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from certifit.checkers.plain.best_intercepts import middle_of_best
 from certifit.core import Solution
@@ -164,19 +165,25 @@ def descend_by_newton(K: Array, y: Array, t: Array, alpha: Array, C: Array, sums
     z = y * alpha
     free = np.flatnonzero((z > low) & (z < high))
     while len(free) > 1:
-        A = K[np.ix_(free, free)]
+        among = K[np.ix_(free, free)]
         # a ridge far below rounding of the diagonal: where nothing curves, the box is the limit
-        A[np.diag_indices(len(free))] += 1e-13 * (np.trace(A) + 1e-300)
-        B = sums[free][:, sums[free].any(axis=0)]
+        ridged = among.copy()
+        ridged.flat[:: len(free) + 1] += 1e-13 * (among.trace() + 1e-300)
+        B = sums[free]
+        B = B[:, B.any(axis=0)]
         with np.errstate(all="ignore"):  # rows next to no size leave no numbers, which end the descent
+            # LAPACK itself: for few rows, what scipy.linalg does around it takes longer.
+            root, failed = dpotrf(ridged, clean=0)
+            if failed:  # kernel values in float32, or of a function that is no kernel
+                break
+            both = dpotrs(root, np.column_stack([t[free], B]))[0]
             try:
-                both = cho_solve(cho_factor(A), np.column_stack([t[free], B]))
-                move = both[:, 0] - both[:, 1:] @ np.linalg.solve(B.T @ both[:, 1:], B.T @ both[:, 0])
-            except (LinAlgError, ValueError):  # kernel values in float32, or of a function that is no kernel
+                move = both[:, 0] - both[:, 1:] @ _solve_few(B.T @ both[:, 1:], B.T @ both[:, 0])
+            except LinAlgError:
                 break
             for column in B.T:  # what rounding leaves of the sums
                 move[np.flatnonzero(column)[-1]] -= column @ move
-            gain, curve = float(t[free] @ move), float(move @ K[np.ix_(free, free)] @ move)
+            gain, curve = float(t[free] @ move), float(move @ among @ move)
             if not gain > 0:
                 break
             room = np.where(move > 0, (high[free] - z[free]) / move, (low[free] - z[free]) / move)
@@ -191,6 +198,11 @@ def descend_by_newton(K: Array, y: Array, t: Array, alpha: Array, C: Array, sums
         z[free[first]] = high[free[first]] if move[first] > 0 else low[free[first]]
         free = free[(z[free] > low[free]) & (z[free] < high[free])]
     alpha[:] = y * z
+
+
+def _solve_few(A: Array, b: Array) -> Array:
+    """Return A⁻¹ b, mostly of one equation."""
+    return b / A[0] if len(b) == 1 else np.linalg.solve(A, b)
 
 
 def _places_of_largest(values: Array, count: int) -> Array:

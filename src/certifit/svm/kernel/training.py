@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from scipy import sparse
 
 from certifit.checkers.svm import kernel as checker
 from certifit.core import Attributes, Certificate, Solution, Step
+from certifit.core.config import unproved
 from certifit.core.loop import Watcher
 from certifit.core.watch import Watch
 from certifit.optimise.working_sets import KernelRows, RoundLimits, RoundTuning
@@ -69,6 +70,10 @@ class KernelMachineTuning:
     def tolerates_single(self, C: Array, tol: float) -> bool:
         """Whether float32 changes the objective of so many rows with weights C (n,) by less than the tolerance."""
         return len(C) > self.single_from and tol >= self.single_tol and bool(C.max() <= self.single_C)
+
+    def judges_in_training(self, machines: Sequence[checker.KernelSvm]) -> bool:
+        """Whether training says what is claimed; machines of few rows are computed anew by `recheck` in any case."""
+        return all(len(machine.rows) > self.single_from for machine in machines)
 
 
 @dataclass(frozen=True)
@@ -144,11 +149,15 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class CheckedMachine(Generic[M, F]):
-    """One machine on its rows, what the checker finds in it, and the loop that trained it."""
+    """One machine on its rows, what the checker finds in it once it is asked, and the loop that trained it."""
 
     machine: M
-    findings: F
+    judge: Callable[[], F]
     loop: Solution[Any] | None  # None while it is being trained
+
+    @cached_property
+    def findings(self) -> F:
+        return self.judge()
 
 
 @dataclass(frozen=True)
@@ -214,7 +223,7 @@ def train_each(task: TrainingTask, data: TrainingRows, machines: Sequence[checke
             found = kept(("machine", len(done)), partial(_solve, task, data, machine, dual, (gram, values), total))
             total.end_machine(found)
             done.append(check(found.params, found))
-    return collect(done)
+    return collect(done, judged=task.tuning.judges_in_training(machines))
 
 
 def _solve(
@@ -268,16 +277,25 @@ def _objective_at_zero(dual: smo.SvmDual) -> float:
     return smo.measure_gap(dual, zero).primal
 
 
-def gather(data: TrainingRows, machines: int, tol: float, done: list[Checked]) -> TrainedMachines:
-    """All machines as one; those still to be trained, of `machines` in all, have no support vectors yet."""
+def gather(
+    data: TrainingRows, machines: int, tol: float, done: list[Checked], judged: bool = True
+) -> TrainedMachines:
+    """All machines as one; those still to be trained, of `machines` in all, have no support vectors yet.
+
+    Where they are not `judged` here, slacks are 0 and nothing is proved.
+    """
     shape = (len(data.y), machines)
     beta, slacks, residuals, intercept = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(machines)
     kinds = np.zeros(shape, np.int8)
-    for i, (machine, found) in enumerate((one.machine, one.findings) for one in done):
-        rows = machine.rows
-        beta[rows, i], intercept[i] = machine.beta, machine.intercept
-        slacks[rows, i], residuals[rows, i], kinds[rows, i] = found.slacks, found.residuals, found.kinds
-    certificate = checker.combined_certificate([one.findings for one in done], tol, data.proved, data.why)
+    certificate = unproved()
+    for i, one in enumerate(done):
+        rows = one.machine.rows
+        beta[rows, i], intercept[i] = one.machine.beta, one.machine.intercept
+    if judged:
+        for i, one in enumerate(done):
+            rows, found = one.machine.rows, one.findings
+            slacks[rows, i], residuals[rows, i], kinds[rows, i] = found.slacks, found.residuals, found.kinds
+        certificate = checker.combined_certificate([one.findings for one in done], tol, data.proved, data.why)
     loops = tuple(one.loop for one in done if one.loop is not None)
     intercept = data.intercepts(beta, intercept)
     return TrainedMachines(beta, intercept, slacks, residuals, kinds, loops, certificate)
@@ -296,7 +314,7 @@ def _check(
     fitted = replace(machine, beta=beta, intercept=smo.measure_gap(dual, point).intercept)
     f = data.predicted_values(machine.rows, beta, fitted.intercept, point.f)
     values = checker.SvmValues(f, beta, point.f, checker.rounding_error(beta, lengths), float(lengths.max(initial=0)))
-    return CheckedMachine(fitted, checker.assess(fitted, values), loop)
+    return CheckedMachine(fitted, partial(checker.assess, fitted, values), loop)
 
 
 def _dual(machine: checker.KernelSvm) -> smo.SvmDual:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -60,9 +61,11 @@ class PrimalSvmState:
         """What the next pass should measure."""
         return PrimalQuery(self.rule, self.descent.x, self.minimised(hinge), self.radius, self.stride)
 
-    def measured(self, value: float) -> PrimalSvmState:
-        """The same state, with the point that was measured as the best so far if its objective is smaller."""
-        return replace(self, theta=self.descent.x, best=value) if value < self.best else self
+    def measured(self, value: float, **changes: Any) -> PrimalSvmState:
+        """A changed state, with the point that was measured as the best so far if its objective is smaller."""
+        if value < self.best:
+            changes |= {"theta": self.descent.x, "best": value}
+        return replace(self, **changes) if changes else self
 
     def finished(self, value: float) -> PrimalSvmState:
         return replace(self, done=True, theta=self.descent.x, best=value)

@@ -37,10 +37,9 @@ def newton_step(state: PrimalSvmState, sums: PrimalSums, value: float, goal: Pri
     far = own_gap > tuning.thinned_gap * smoothed and not refused
     stride = min(state.stride, hessian_stride(sums.curved, len(theta), tuning)) if far else 1
     gap = value - bound
-    state = replace(state.measured(value), bound=bound, stride=stride, refused=refused)
+    state = state.measured(value, bound=bound, stride=stride, refused=refused, descent=descent)
     if gap <= goal.allowed_gap(value):
-        return replace(state.finished(value), descent=descent)
-    state = replace(state, descent=descent)
+        return replace(state, done=True, theta=theta, best=value)
     solved = accepted and own_gap <= tuning.solved_share * gap
     if _should_solve_working_set(state, sums, solved, goal):
         return replace(state.moved_to(state.theta), radius=2 * state.width or 1.0)

@@ -39,7 +39,7 @@ def train_each_nu(
             solve = partial(nu_smo.solve, dual, values, task.limits(gram), watch, task.tuning.smo, task.tuning.rounds)
             found = kept(("machine", len(done)), solve)
             done.append(check(found.params, found))
-    return collect(done)
+    return collect(done, judged=task.tuning.judges_in_training(machines))
 
 
 def _dual(machine: checker.KernelSvm, nu: float) -> nu_smo.NuDual:
@@ -94,4 +94,4 @@ def _check(
     f = data.predicted_values(machine.rows, fitted.beta, fitted.intercept, g)
     error = checker.rounding_error(fitted.beta, lengths)
     values = checker.SvmValues(f, fitted.beta, g, error, float(lengths.max(initial=0)))
-    return CheckedMachine(fitted, checker.assess(fitted, values), loop)
+    return CheckedMachine(fitted, partial(checker.assess, fitted, values), loop)

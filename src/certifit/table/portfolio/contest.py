@@ -100,6 +100,14 @@ class Contest:
         found = [trial for trial in self.trials if trial.fate == "scored" and trial.name in KINDS]
         return sorted(found, key=lambda trial: (not trial.proved, order.index(trial.name)))
 
+    def row_scores(self, trial: Trial) -> Array:
+        """Scores of the rows that are tested (m,), whose plain mean is the weighted one."""
+        return self.problem.weighed(trial.scores[trial.tested], trial.tested)
+
+    def baseline_scores(self, trial: Trial) -> Array:
+        """What the baseline scores on the rows that a trial is tested on (m,)."""
+        return self.problem.weighed(self.trials[0].scores[trial.tested], trial.tested)
+
     def left(self) -> float:
         """Seconds that are left for comparing, below 0 where there are none."""
         return self.clock.left() - self.reserved
@@ -288,8 +296,7 @@ class Contest:
         """What the ledger keeps of a trial; the interval allows for what rows of several folds have in common."""
         score = low = high = np.nan
         if trial.folds:
-            tested, k = trial.tested, len(self.splits)
-            rows = self.problem.weighed(trial.scores[tested], tested)
+            k, rows = len(self.splits), self.metric.steadied(self.row_scores(trial), self.baseline_scores(trial))
             metric = ROW_METRICS[self.metric.of_rows]
             span = metric.span(0 if self.problem.classes is None else len(self.problem.classes))
             claim = normal_claim(

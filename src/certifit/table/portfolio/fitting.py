@@ -221,6 +221,12 @@ def _check_target(data: LabelledData) -> None:
         low, _, high = data.spread
         if low == high:
             raise DataError(got=f"a target that is {low:g} in every row", wanted="a target that varies")
+    elif len(data.labels) == 1:
+        raise DataError(
+            got=f"a target with one class: {str(data.labels[0])!r}",
+            wanted="at least two classes",
+            fix="Check that the right column is the target and that no filter removed the other classes.",
+        )
     elif len(data.labels) == data.n_rows > 2:
         raise DataError(
             got=f"a target that is different in each of {data.n_rows:,} rows",

@@ -26,28 +26,45 @@ def attempt_line(attempt: Attempt, chosen: bool = False) -> tuple[str, ...]:
     """One candidate: its name, score, interval, kind of proof and time."""
     label = ("* " if chosen else "  ") + attempt.label
     proof = attempt.certificate if attempt.proved or not attempt.certificate else f"not {attempt.certificate}"
-    ends = interval_words(attempt.low, attempt.high)
-    return label, _number(attempt.score), ends, proof or "-", f"{attempt.seconds:.1f} s"
+    ends = interval_words(attempt.low, attempt.high) if attempt.name != "baseline" else _baseline_ends(attempt)
+    return label, score_number(attempt.score), ends, proof or "-", f"{attempt.seconds:.1f} s"
 
 
 def interval_words(low: float, high: float) -> str:
     """The ends of an interval; rows that all score alike tell nothing of the error."""
     if low == high:
         return "none: rows alike"
-    return f"{_number(low)} to {_number(high)}"
+    return f"{score_number(low)} to {score_number(high)}"
+
+
+def _baseline_ends(attempt: Attempt) -> str:
+    """The baseline's interval; of R² and D², which compare with it, it has none."""
+    alike = attempt.high - attempt.low <= 1e-9 * abs(attempt.score)
+    return "-" if alike else interval_words(attempt.low, attempt.high)
 
 
 def choice_words(ledger: SearchLedger) -> str:
     """The choice and what it is worth, in a sentence."""
-    scored = sum(a.fate == "scored" for a in ledger.attempts) - 1
-    among = f", corrected for a choice among {scored}" if scored > 1 else ""
+    among = f", corrected for a choice among {ledger.choices}" if ledger.choices > 1 else ""
     low, high = ledger.corrected_low, ledger.corrected_high
-    reach = f"between {_number(low)} and {_number(high)} with confidence {100 * ledger.confidence:g} %"
+    reach = f"between {score_number(low)} and {score_number(high)} with confidence {100 * ledger.confidence:g} %"
     if low == high:
         reach = "without an interval, as all rows score alike"
     return (
         f"chosen by {ledger.rule}: {ledger.winner.label}; {ledger.metric} on new rows "
-        f"{_number(ledger.corrected)}{among}, {reach} (baseline {_number(ledger.baseline.score)})"
+        f"{score_number(ledger.corrected)}{among}, {reach} (baseline {score_number(ledger.baseline.score)})"
+    )
+
+
+def corrected_words(ledger: SearchLedger) -> str:
+    """What the chosen model's score is worth once it is known that it was chosen; empty where it had no rival."""
+    low, high = ledger.corrected_low, ledger.corrected_high
+    if ledger.choices < 2 or low == high:
+        return ""
+    return (
+        f"Corrected for the choice among {ledger.choices} models, {ledger.metric} is "
+        f"{score_number(ledger.corrected)}, between {score_number(low)} and {score_number(high)} with confidence "
+        f"{100 * ledger.confidence:g} %."
     )
 
 
@@ -110,6 +127,7 @@ def _settings_words(count: int) -> str:
     return f"{count} further setting{'s' if count > 1 else ''}"
 
 
-def _number(value: float) -> str:
+def score_number(value: float) -> str:
+    """A score with four digits after the point, or four in all where it is large."""
     # A rounded -0 is 0.
     return f"{round(value, 4) + 0.0:.4f}" if abs(value) < 100 else f"{value:,.4g}"

@@ -66,6 +66,8 @@ class SearchLedger:
     unseen_errors: Array  # ascending: how strange rows looked to models that had not seen them
     digest: str = ""  # SHA-256 of everything that was fitted
     streamed: str = ""  # "blocks" or "dask" where rows were read so, and those compared drawn; empty: in memory
+    rivals: int = 0  # models that might have been chosen; 0 in files of earlier versions: all that were scored
+    gain_error: float = np.nan  # standard error of how much better than the baseline the winner is, row by row
 
     @property
     def winner(self) -> Attempt:
@@ -76,6 +78,11 @@ class SearchLedger:
     def baseline(self) -> Attempt:
         """What somebody knows who knows the target's frequencies, or its mean, alone."""
         return self.attempts[0]
+
+    @property
+    def choices(self) -> int:
+        """Among how many models the choice was."""
+        return self.rivals or sum(a.fate == "scored" for a in self.attempts) - 1
 
     def ranked(self) -> list[Attempt]:
         """The winner, then all that were scored from the best on, then those that were not."""

@@ -41,6 +41,7 @@ from certifit.table.portfolio.contest import Contest, Trial
 from certifit.table.portfolio.digest import fitted_digest
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import find_metric
+from certifit.table.portfolio.rivals import Rivals, gain_error
 from certifit.table.streaming.row_sample import frequent
 from certifit.table.streaming.streamed_table import StreamedTable
 from certifit.table.table_model import LabelledData, TableModel
@@ -65,6 +66,7 @@ class SearchSettings:
     fewest_rows: int = 20  # of a table on which models are compared
     rows_per_second: int = 500  # of the budget: on so many rows models are compared, drawn from all
     least_sample: int = 5_000  # such rows
+    fewest_of_class: int = 5  # such rows, of a class that takes part
     largest_sample: int = 50_000
     draws: int = 300  # of the correction for the choice
 
@@ -118,7 +120,7 @@ def why_not_compared(data: LabelledTable, settings: SearchSettings) -> str:
         return f"{len(data.y)} rows are too few to compare models"
     if data.choice.task == "classification":
         classes, counts = np.unique(data.y, return_counts=True)
-        if counts.min() < 2:
+        if (counts >= 2).sum() < 2:
             rarest = str(classes[counts.argmin()])
             return f"class {rarest!r} has a single row; merge it with another class or leave it out"
     return ""
@@ -142,16 +144,15 @@ def search(
         contest.facts = replace(contest.facts, streamed_rows=data.n_rows)
     notes += _drawn_notes(data, compared)
     _run(contest, settings, replay)
-    trials = contest.scored
-    scores = np.column_stack([contest.problem.weighed(t.scores[t.tested], t.tested) for t in trials])
+    rivals = Rivals.of(contest)
     terms = {"n_splits": len(contest.splits), "rule": settings.rule, "draws": settings.draws}
-    claim = make_claim(scores, contest.metric.of_rows, settings.confidence, settings.seed, terms)
-    winner = trials[claim.chosen]
+    claim = make_claim(rivals.scores, contest.metric.of_rows, settings.confidence, settings.seed, terms)
+    winner = rivals.trials[claim.chosen]
     model = build(winner.name, winner.settings, replace(contest.facts, reading=data.reading))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)  # the certificate itself is shown
         model.fit(data)
-    if winner.name == "least_squares" and settings.family == "auto" and "linear" in settings.kinds:
+    if winner.name == "least_squares" and "linear" in settings.kinds:
         model.family_because_ = "it did better than a log link where both were compared"
     tested, metric = winner.tested, contest.metric
     answers = {method: values[tested] for method, values in winner.answers.items()}
@@ -164,10 +165,22 @@ def search(
         low, high, settings.confidence,
         certify_choice(claim, _certified_splits(contest, compared, order.among(rows))),
         unseen_errors(compared.y[tested], contest.problem.classes, answers), fitted_digest(model),
-        data.engine if isinstance(data, StreamedTable) else "",
+        data.engine if isinstance(data, StreamedTable) else "", len(rivals.trials),
+        gain_error(contest, winner),
     )  # fmt: skip
-    assessment = assess_answers(compared, winner.answers, contest.splits, notes)
-    return FoundModel(model, replace(assessment, rows=rows if len(rows) < len(in_memory(data).y) else None))
+    assessment = _with_all_classes(assess_answers(compared, winner.answers, contest.splits, notes), compared, model)
+    seen = rows if assessment.rows is None else rows[assessment.rows]
+    return FoundModel(model, replace(assessment, rows=seen if len(seen) < len(in_memory(data).y) else None))
+
+
+def _with_all_classes(found: CrossValidation, compared: LabelledTable, model: TableModel) -> CrossValidation:
+    """The assessment with answers (n, k) for all classes of a model, also those that had no part in it."""
+    classes, held = getattr(model, "classes_", None), found.predicted
+    if classes is None or held is None or held.shape[1] == len(classes):
+        return found
+    predicted = np.zeros((len(held), len(classes)))
+    predicted[:, np.isin(classes, np.unique(compared.y))] = held
+    return replace(found, predicted=predicted)
 
 
 def check_names(settings: SearchSettings) -> None:
@@ -187,10 +200,12 @@ def _compared_rows(whole: LabelledData, settings: SearchSettings) -> tuple[Label
     table = data.table.drop_columns([c.name for c in whole.columns if c.identifies])
     keep = tuple(c.name for c in whole.columns if c.kind != "left out")
     rows = np.arange(len(data.y))
-    if len(rows) > settings.most_rows:
+    drawn = len(rows) > settings.most_rows
+    if drawn:
         rows = np.sort(np.random.default_rng(settings.seed).permutation(rows)[: settings.most_rows])
-        if data.choice.task == "classification":
-            rows = rows[frequent(data.y[rows])]
+    if data.choice.task == "classification":  # a class with a single row is either learnt or tested
+        rows = rows[frequent(data.y[rows], settings.fewest_of_class if drawn else 2)]
+    if len(rows) < len(data.y):
         table = table.take(rows)
     w = None if data.w is None else data.w[rows]
     categorical = tuple(name for name in data.categorical if name in table.column_names)
@@ -210,10 +225,12 @@ def _drawn_notes(whole: LabelledData, compared: LabelledTable) -> tuple[str, ...
     gone = ~np.isin(labels, np.unique(compared.y))
     if not gone.any():
         return notes
+    notes = notes if whole.n_rows - len(compared.y) > counts[gone].sum() else ()
     pairs = [*zip(labels[gone].tolist(), counts[gone].tolist(), strict=True)]
     listed = ", ".join(f"{str(label)!r} ({count:,})" for label, count in pairs[:5])
     more = f" and {len(pairs) - 5:,} more" if len(pairs) > 5 else ""
-    words = "have too few rows among those drawn, and no part in the scores; the chosen model is fitted to them too"
+    among = " among those drawn" if notes else " to be learnt and tested"
+    words = f"have too few rows{among}, and no part in the scores; the chosen model is fitted to them too"
     return (*notes, f"classes {listed}{more} {words}")
 
 
@@ -229,7 +246,22 @@ def _make_contest(
     options = {"sample_weight": data.w, "groups": order.groups}
     problem = make_problem(build("linear", {}, facts), data.table, data.y, options)
     splits, notes = _folds(problem, settings, order)
+    _check_folds(problem, splits, order)
     return Contest(problem, splits, metric, facts, clock, tell, settings.confidence), notes
+
+
+def _check_folds(problem: AssessedProblem, splits: Sequence[Split], order: RowOrder) -> None:
+    """Refuse folds whose earlier rows, or whose groups, are all of one class."""
+    if problem.classes is None:
+        return
+    for number, (train, _) in enumerate(splits):
+        seen = np.unique(problem.y[train])
+        if len(seen) < 2:
+            raise DataError(
+                got=f"class {str(seen[0])!r} alone in the rows to learn from in fold {number + 1} of {len(splits)}",
+                wanted="at least two classes there",
+                fix=f"Folds follow the column {order.time or order.group!r}: take fewer (--cv), or another column.",
+            )
 
 
 def _folds(

@@ -100,7 +100,7 @@ class DistributedRows(LabelledRows, DaskRows):
         for piece, rows, start in zip(data.source.pieces, data.piece_rows, starts, strict=True):
             if rows:
                 X, y, w = encode(shared, shared_task(piece))
-                parts.append(DaskPartition(X, y, w, start, rows))
+                parts.append(DaskPartition([X], [y], [w], start, rows))
         terms = TableTerms("classes" if encoder.classes else "numbers")
         width = len(self.features)
         layout = PartitionLayout(None, None, np.dtype(np.float64), terms, block_rows(width))
@@ -178,9 +178,8 @@ def _encoded_piece(shared: tuple[BlockEncoder, pa.Schema], piece: FilePiece) -> 
 
 def _digest(piece: Any) -> bytes:
     """SHA-256 of a piece's X, y and w, which may be held as blocks."""
-    if isinstance(piece, list):
-        piece = tuple(np.concatenate([block[place] for block in piece]) for place in range(3))
+    columns = zip(*(block[:3] for block in piece), strict=True) if isinstance(piece, list) else piece[:3]
     digest = hashlib.sha256()
-    for part in piece[:3]:
+    for part in map(np.concatenate, columns):
         digest.update(repr((part.shape, part.dtype.str)).encode() + np.ascontiguousarray(part).tobytes())
     return digest.digest()

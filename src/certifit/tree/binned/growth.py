@@ -23,6 +23,7 @@ from certifit.tree.binned.plain_growth import grow_plainly, plain_pack
 from certifit.tree.binned.search_loops import NODE, BinnedRules
 
 PLAIN_FIRST, PLAIN_PAIRS = PlainFirst(grow_alone), PlainFirst(pack_pairs)
+_ANY_DEPTH = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class BinnedGrower:
         self.workers = Workers(thread_count() if codes.size >= tuning.shared_entries else 1)
         self.first_rows, self.borders = _dealt(self.n, self.workers.count, tuning.block_rows)
         self.spans = [*pairwise(np.linspace(0, self.n, self.workers.count + 1).astype(int))]
-        self.tree = self._empty_tree(codes, bins)
+        self.tree, self.root = self._empty_tree(codes, bins), _root_of(self.n)
         odd = limits.monotone is not None or limits.groups is not None or bool(bins.is_categorical.any())
         self.special = True if odd or (limits.max_features or self.d) < self.d else None  # for the compiled loops
         self.is_simple = self.special is None and self.workers.count == 1
@@ -124,10 +125,11 @@ class BinnedGrower:
     def grow(self, scale: PackedScale, seed: int, largest_hessian: float) -> GrowingTree:
         """Grow a tree on the packed pairs; it is overwritten by the next."""
         limits, d = self.limits, self.d
+        depth = limits.max_depth or _ANY_DEPTH
         rules = BinnedRules(
             scale.shift, limits.l2_regularization * scale.scales[1], scale.value_unit, limits.min_samples_leaf,
             max(self.tuning.leaf_hessian * scale.scales[1], 0.5), min(d, limits.max_features or d), seed,
-            limits.monotone is not None, limits.max_leaf_nodes or -1, limits.max_depth or np.iinfo(np.int64).max,
+            limits.monotone is not None, limits.max_leaf_nodes or -1, depth,
             max(self.tuning.counted_rows, 32 * limits.min_samples_leaf), scale.constant,
             math.ceil(largest_hessian * scale.scales[1]) + 1,
         )  # fmt: skip
@@ -145,8 +147,8 @@ class BinnedGrower:
         tree, root = self.tree, np.asarray(self.tree.nodes)[:1]
         tree.rows[:] = self.first_rows
         tree.runs[0, :, 0], tree.runs[0, :, 1] = self.borders[:-1], self.borders[1:]
-        root["count"], root["depth"], root["key"], root["low"], root["high"] = self.n, 0, seed, -np.inf, np.inf
-        root["left"] = root["right"] = root["parent"] = root["slot"] = -1
+        root[:] = self.root
+        root["key"] = seed
         slots = len(tree.free) - 3
         tree.free[:slots] = np.arange(slots) + self.workers.count
         tree.free[slots:] = slots, 1, 1
@@ -177,9 +179,18 @@ class BinnedGrower:
             codes.reshape(-1), np.empty(n, np.int64), self.first_rows.copy(), np.empty(n, np.int32), columns,
             np.ascontiguousarray(groups, np.uint8), np.zeros(2 * most, NODE).view(np.recarray),
             np.zeros((2 * most, chunks, 2), np.int64), np.zeros((2 * most, 256), np.uint8),
-            np.zeros(histograms, np.int64), np.zeros(histograms, np.int64), np.zeros(slots + 3, np.int64),
+            np.zeros(histograms, np.int64), np.zeros(histograms, np.int32), np.zeros(slots + 3, np.int64),
             np.zeros(d, np.uint8), np.zeros(256, np.int64), np.zeros(chunks, np.int64),
         )  # fmt: skip
+
+
+def _root_of(n: int) -> Array:
+    """The root (1,) of a tree that has not grown, of so many rows."""
+    root = np.zeros(1, NODE)
+    root["count"], root["low"], root["high"] = n, -np.inf, np.inf
+    for name in ("left", "right", "parent", "slot", "column"):
+        root[name] = -1
+    return root
 
 
 def _dealt(n: int, chunks: int, block: int) -> tuple[Array, Array]:

@@ -35,7 +35,7 @@ class GrowingTree(NamedTuple):
     runs: Array  # (m, chunks, 2) first place of a node in `rows`, and one past the last
     goes_left: Array  # (m, 256) uint8: where each code goes
     sums: Array  # (chunks + s, d · 256) int64: histograms, first those of the chunks, then those of nodes that wait
-    counts: Array  # the same for rows
+    counts: Array  # (chunks + s, d · 256) int32: the same for rows
     free: Array  # (s + 3,) histograms not in use, and at the end how many, the nodes made, and the leaves
     asked: Array  # (d,) uint8: scratch, the columns that a node may ask
     filled: Array  # (256,) int64: scratch, the bins of a column that hold any rows

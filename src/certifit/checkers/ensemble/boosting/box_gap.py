@@ -49,6 +49,8 @@ ConditionBox = tuple[Condition, ...]
 
 def is_shallow(trees: PlainTrees) -> bool:
     """Whether no tree is deeper than 2, and no question is about categories."""
+    if np.diff(trees.first).max(initial=0) > 7:  # more nodes than such a tree has
+        return False
     depth = np.zeros(len(trees.left), np.int64)
     for i in np.flatnonzero(trees.left >= 0):  # parents come first
         depth[trees.left[i]] = depth[trees.right[i]] = depth[i] + 1

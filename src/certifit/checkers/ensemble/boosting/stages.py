@@ -181,7 +181,7 @@ def _row_parts(loss: PlainScoreLoss, y: Array, F: Array, step: Array) -> tuple[A
     if isinstance(loss, PlainQuantile | PlainQuantiles | PlainHuber):
         rest = y[:, None] - F
         near = 64 * EPS * (np.abs(rest) + np.abs(step) + np.abs(y)[:, None] + np.abs(F))
-        if isinstance(loss, PlainHuber):
+        if isinstance(loss, PlainHuber) and loss.delta > 0:
             away = loss.slope(rest, step)
             return away, np.ones(F.shape), np.abs(away) + near / EPS
         return rest < step - near, np.abs(rest - step) <= near, np.ones(F.shape)
@@ -326,24 +326,23 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     """Whether counts and values of the leaves are those of their rows."""
     m = len(found.G)
     leaf = trees.left[:m] < 0
-    count = found.count.copy()
-    left, right = trees.left[:m].tolist(), trees.right[:m].tolist()
-    for i in np.flatnonzero(~leaf)[::-1].tolist():
-        count[i] = count[left[i]] + count[right[i]]
+    count, inner = trees.count[:m], np.flatnonzero(~leaf)
+    children = count[trees.left[inner]] + count[trees.right[inner]]
+    full = float(np.abs((found.count - count)[leaf]).max(initial=0.0))
+    full = max(full, float(np.abs(children - count[inner]).max(initial=0)))
     value = trees.value[:m]
-    full = float(np.abs(count - trees.count[:m]).max(initial=0.0))
     rounding = 32 * np.log2(2 + count.max(initial=0.0)) * EPS
     free = leaf & (claim.monotone is None or not np.any(claim.monotone))
     loss, total = claim.plain, np.where(found.size > 0, found.size, 1.0)
+    tree = np.searchsorted(trees.first, np.arange(m), side="right") - 1
     if isinstance(loss, PlainHuber):
-        off = float(np.where(free, np.abs(found.G) / total, 0.0).max(initial=0.0) / (4 * rounding))
+        flat = np.array([claim.of_stage(stage).delta <= 0 for stage in range(len(found.before))])[tree]
+        far = np.where(flat, _beyond_quantile(found, 0.5), np.abs(found.G) / total / 4)
+        off = float(np.where(free, far, 0.0).max(initial=0.0) / rounding)
         return (*_leaf_checks(full, off), _check_levels(claim, found, rounding))
     if isinstance(loss, PlainQuantile | PlainQuantiles):
-        tree = np.searchsorted(trees.first, np.arange(m), side="right") - 1
         alphas = np.array(loss.alphas if isinstance(loss, PlainQuantiles) else (loss.alpha,))
-        want = alphas[tree % len(alphas)] * found.size
-        # The weight below a quantile is at most α of all, that up to it at least.
-        far = np.maximum(found.G - want, want - found.G - found.H) / total
+        far = _beyond_quantile(found, alphas[tree % len(alphas)])
         return _leaf_checks(full, float(np.where(free, far, 0.0).max(initial=0.0) / rounding))
     H = found.H + claim.l2
     newton = claim.newton_share * np.where(H > 0, -found.G / np.where(H > 0, H, 1.0), 0.0)
@@ -351,6 +350,17 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     newton = np.clip(claim.learning_rate * np.clip(newton, trees.low[:m], trees.high[:m]), -longest, longest)
     allowed = rounding * (claim.learning_rate * found.size / np.where(H > 0, H, 1.0) + np.abs(newton)) + EPS**2
     return _leaf_checks(full, float(np.where(leaf, np.abs(value - newton) / allowed, 0.0).max(initial=0.0)))
+
+
+def _beyond_quantile(found: StageSums, alpha: Array | float) -> Array:
+    """By which share of a node's weight (m,) its full step misses the α-quantile of the residuals.
+
+    The weight below a quantile is at most α of all, that up to it at least. Where Huber's δ is 0 its leaves take the
+    median, which is what the least loss tends to as δ does.
+    """
+    want = alpha * found.size
+    far = np.maximum(found.G - want, want - found.G - found.H)
+    return np.asarray(far / np.where(found.size > 0, found.size, 1.0))
 
 
 def _check_levels(claim: StageClaim, found: StageSums, rounding: float) -> Check:

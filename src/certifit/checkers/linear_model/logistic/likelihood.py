@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit.checkers.linear_model.claims import LinearModelClaims
+from certifit.checkers.linear_model.collinear import loose_check
 from certifit.checkers.linear_model.coordinates import ScaledCoordinates, no_intercept, scaled_coordinates
 from certifit.checkers.linear_model.logistic.dual_point import (
     LogisticClaim,
@@ -166,6 +167,7 @@ class _Decrement(NamedTuple):
     c: float
     inverse: Array | None  # H⁻¹ (k-1, m, k-1, m), enlarged by what rounding may have taken from it
     kept: Array  # (m,) the columns in which H is regular
+    checks: tuple[Check, ...] = ()  # of the coefficients of collinear columns
 
 
 def certify(
@@ -209,7 +211,7 @@ def certify(
         bound,
         tol,
         allowed_gap(objective, tol, rows.n_rows, off),
-        (Check("decrement times reach", reach, tuning.safe), *own),
+        (Check("decrement times reach", reach, tuning.safe), *own, *found.checks),
         parameter_error=_parameter_error(coef, objective - bound, claim, found, coordinates, score.total),
     )
 
@@ -306,7 +308,7 @@ def _decrement(
     rows: Rows,
     tuning: NewtonBoundTuning,
 ) -> _Decrement:
-    coordinates, _, _, s = here
+    coordinates, beta, b, s = here
     k, d = len(s.g), rows.n_features
     nothing = _Decrement(np.inf, np.inf, None, np.zeros(0, int))
     H = s.H
@@ -318,10 +320,14 @@ def _decrement(
     if not (np.isfinite(H).all() and np.isfinite(slope.r).all() and np.isfinite(slope.excess)):
         return nothing
     kept = np.arange(H.shape[1])
+    checks: tuple[Check, ...] = ()
     inverse = _enlarged_inverse(H, score, rows.n_rows)
     if inverse is None and claim.lam + claim.lam1 == 0:
         # No curvature somewhere: collinear columns, or rows that are fitted perfectly.
-        kept = independent(rows.sum(partial(triangle_of, coordinates)).R)
+        R = rows.sum(partial(triangle_of, coordinates)).R
+        kept = independent(R)
+        if len(kept) < R.shape[1]:
+            checks = (loose_check(beta[1:] - beta[0], b[1:] - b[0], coordinates, R),)
         inverse = _enlarged_inverse(H[:, kept][..., kept], score, rows.n_rows)
     if inverse is None:
         return nothing
@@ -333,7 +339,7 @@ def _decrement(
     c = float(np.sqrt(max(np.abs(M).sum() for M in _pairs(inverse))))  # every |z| is at most 1
     if not nu * c <= tuning.near:
         c = float(np.sqrt(rows.sum(partial(_reach, inverse, coordinates, kept)).value))
-    return _Decrement(float(nu), c, inverse, kept)
+    return _Decrement(float(nu), c, inverse, kept, checks)
 
 
 def _enlarged_inverse(H: Array, score: float, n_rows: int) -> Array | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from certifit.checkers.linear_model import glm, recession
+from certifit.checkers.linear_model.coordinates import zero_column_checks
 from certifit.checkers.linear_model.logistic import dual_point, likelihood
 from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim
 from certifit.checkers.linear_model.logistic.likelihood import LikelihoodMeasure
@@ -55,11 +56,27 @@ def certify(
         if found.holds or size > tuning.newton.hessian_parameters:
             return found
         return _better(found, likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton))
-    found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton)
+    here = here or likelihood.measured(coef, intercept, claim.intercept, rows, tuning.newton.hessian_parameters)
+    empty = zero_column_checks(coef, here.coordinates)
+    found = _of_few_parameters(coef, intercept, claim, tol, rows, here, tuning)
+    return replace(found, checks=(*found.checks, *empty))
+
+
+def _of_few_parameters(
+    coef: Array,
+    intercept: Array,
+    claim: LogisticClaim,
+    tol: float,
+    rows: Rows,
+    here: LikelihoodMeasure,
+    tuning: LogisticProofTuning,
+) -> Certificate:
+    """The proof of a penalised fit of which the Hessian can be formed."""
+    found = likelihood.certify(coef, intercept, claim, tol, rows, tuning.newton, here)
     found = found if found.holds else _better(found, dual_point.certify(coef, intercept, claim, tol, rows))
     if found.holds or not np.isfinite(found.objective):
         return found
-    if k == 2:
+    if len(coef) == 1:
         found = _with_orthogonal_bound(found, coef, intercept, claim, rows)
     if found.holds:
         return found

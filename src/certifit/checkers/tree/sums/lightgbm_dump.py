@@ -46,12 +46,12 @@ def _tree(root: dict[str, Any], score: int, columns: int) -> SummedTree:
     def read(node: dict[str, Any]) -> int:
         here = len(nodes)
         nodes.append(PlainNode())
+        if node.get("leaf_coeff"):  # beside a value, which stands for rows with a missing entry
+            raise DataError(got="linear trees", wanted="leaves that are constant", fix="linear_tree=False")
         if "leaf_value" in node:
             mass, rows = node.get("leaf_weight", math.nan), node.get("leaf_count", math.nan)
             said.append((float(node["leaf_value"]), float(rows), float(mass)))
             return here
-        if "leaf_const" in node or "leaf_coeff" in node:
-            raise DataError(got="linear trees", wanted="leaves that are constant", fix="linear_tree=False")
         said.append((0.0, float(node.get("internal_count", math.nan)), math.nan))
         left, right = read(node["left_child"]), read(node["right_child"])
         nodes[here] = _question(node, left, right)

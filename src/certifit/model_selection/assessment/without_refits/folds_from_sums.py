@@ -22,7 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.checkers.model_selection.splits import Split
-from certifit.model_selection.assessment.fold_loops import (
+from certifit.model_selection.assessment.held_out import AnswersOfFold, AssessedProblem, UnseenAnswers
+from certifit.model_selection.assessment.plans import FoldSplits, SingleRows
+from certifit.model_selection.assessment.without_refits.fold_loops import (
     DeviationSums,
     RemovableMoments,
     fold_class_sums,
@@ -30,8 +32,6 @@ from certifit.model_selection.assessment.fold_loops import (
     normalise_scores,
     scores_without_self,
 )
-from certifit.model_selection.assessment.held_out import AnswersOfFold, AssessedProblem, UnseenAnswers
-from certifit.model_selection.assessment.plans import FoldSplits, SingleRows
 from certifit.rows import Array
 
 

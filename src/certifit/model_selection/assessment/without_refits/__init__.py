@@ -1,0 +1,1 @@
+"""Answers of models to rows left out, found without fitting them again: from sums, or by proof."""
