@@ -70,3 +70,19 @@ def test_several_targets_and_parts_of_the_rows(grown):
     X = np.nan_to_num(X)
     one = grown(boosting, True, X, amounts).predict(X)
     np.testing.assert_array_equal(one, grown(boosting, False, X, amounts).predict(X))
+
+
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(max_depth=4), DecisionTreeRegressor(max_depth=4)], ids=str)
+def test_one_thread_grows_the_tree_that_shared_steps_grow(monkeypatch, model):
+    X, labels, amounts, _ = table(n=50_000)
+    grown = []
+    for alone in (True, False):
+        monkeypatch.setattr(growth.ALONE_FIRST, "suffices", lambda entries, alone=alone: alone)
+        grown.append(model.fit(X, labels if isinstance(model, DecisionTreeClassifier) else amounts).tree_)
+    same(*grown)
+
+
+def test_tables_of_moderate_size_do_not_wait_for_the_steps_of_growth(monkeypatch):
+    monkeypatch.setattr(growth.ALONE_FIRST, "is_compiled", lambda: False)
+    assert growth.ALONE_FIRST.suffices(1_000_000)
+    assert not growth.ALONE_FIRST.suffices(3_000_000)

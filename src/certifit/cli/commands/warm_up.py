@@ -34,7 +34,9 @@ class WarmUpShapes(NamedTuple):
     """Rows and columns of the tables that are fitted."""
 
     tall: tuple[int, int] = (180_000, 4)  # enough for the compiled way, and for threads on what early stopping leaves
+    many: tuple[int, int] = (20_000, 4)  # for sums over rows that go no other way where there are more
     few: tuple[int, int] = (2500, 4)  # for estimators that are not sums over rows
+    fewer: tuple[int, int] = (1000, 4)  # for those of many models
     short: tuple[int, int] = (40, 8)
     wide: tuple[int, int] = (40, 100)
     wider: tuple[int, int] = (40, 1000)  # where linear classifiers go another way
@@ -130,15 +132,16 @@ def _shapes(cls: type[Estimator], sizes: WarmUpShapes) -> list[tuple[int, int]]:
     by_sums = has_fit_parameter(cls, "sample_weight") and not issubclass(
         cls, (KernelMachine, KernelFeatures, ApproximateSVC)
     )
-    if re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor|^MLP|^ConvNet", cls.__name__):
-        return [sizes.few, sizes.short]  # many models of one table take long
+    if re.search("CV$|^Bagging|^Additive|^OptimalTree|^AdaBoostRegressor|^MLP|^ConvNet|^Table", cls.__name__):
+        return [sizes.fewer, sizes.short]
     if issubclass(cls, KernelPCA):
         return [sizes.short, sizes.wide]
     if _grows(cls):
         return [sizes.tall, sizes.short]
+    needs_many = issubclass(cls, (certifit.KMeans, certifit.PoissonRegressor))
     linear = cls.__module__.startswith(("certifit.linear_model", "certifit.svm"))
     return [
-        sizes.tall if by_sums else sizes.few,
+        (sizes.tall if needs_many else sizes.many) if by_sums else sizes.few,
         sizes.wider if linear and cls.target == "classes" and not issubclass(cls, RidgeClassifier) else sizes.wide,
         *([sizes.widest] if issubclass(cls, LinearSvmEstimator) else []),
     ]

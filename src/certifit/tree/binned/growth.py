@@ -15,9 +15,8 @@ from certifit.rows.threads import thread_count
 from certifit.tree.binned.bins import ColumnBins
 from certifit.tree.binned.growth_loops import (
     GrowingTree,
-    finish_split,
     grow_alone,
-    visit_chunk,
+    take_step,
 )
 from certifit.tree.binned.histogram_loops import pack_pairs
 from certifit.tree.binned.plain_growth import grow_plainly, plain_pack
@@ -158,10 +157,10 @@ class BinnedGrower:
         tree, k = self.tree, -1
 
         def visit(chunk: int) -> None:
-            tree.left_rows[chunk] = visit_chunk(tree, rules, k, chunk)
+            tree.left_rows[chunk] = take_step(tree, rules, k, chunk, self.special)
 
         self.workers.run(visit)
-        while (k := finish_split(tree, rules, k, self.special)) >= 0:
+        while (k := take_step(tree, rules, k, -1, self.special)) >= 0:
             self.workers.run(visit)
 
     def _empty_tree(self, codes: Array, bins: ColumnBins) -> GrowingTree:

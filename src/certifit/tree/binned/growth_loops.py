@@ -1,8 +1,8 @@
 """The compiled loops that grow a tree from histograms: the leaf that gains most is split next.
 
 Rows are shared out to chunks, each with a run of `rows` of its own for every node, so that threads never write to the
-same place. A split is one visit of each chunk (`visit_chunk`), and then `finish_split`, which adds the chunks' whole
-numbers up: their number changes nothing.
+same place. A split is one visit of each chunk (`_visit_chunk`), and then `_finish_split`, which adds up the whole
+numbers of the chunks: how many there are changes nothing.
 """
 
 from __future__ import annotations
@@ -321,22 +321,17 @@ def grow_alone(tree, rules, special):
             return
 
 
-# The same steps for threads, each called from Python; small tables never compile them.
 @called_from_python_uncounted
-def visit_chunk(tree, rules, k, chunk):
-    """Part a chunk's rows of node k, add the lighter child's to its histogram, return how many go left.
+def take_step(tree, rules, k, chunk, special):
+    """Take one of the steps above for threads; small tables never compile it.
 
-    With k = -1 all rows of the chunk are added, for the root.
+    Of a chunk: part its rows of node k, add the lighter child's to its histogram, and return how many go left; with
+    k = -1 all its rows are added, for the root. With chunk = -1: make the children of node k, of which all chunks are
+    visited, find their best splits, and return the next node; with k = -1 find that of the root.
+    They are one function, because the search, and the way in from Python, would be compiled for each.
     """
-    return _visit_chunk(tree, rules, k, chunk)
-
-
-@called_from_python_uncounted
-def finish_split(tree, rules, k, special):
-    """Make the children of node k, of which all chunks are visited, and find their best splits; return the next one.
-
-    With k = -1 find that of the root. Both are one function, because the search would be compiled into each.
-    """
+    if chunk >= 0:
+        return _visit_chunk(tree, rules, k, chunk)
     if k < 0:
         _start_root(tree, rules, special)
     else:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import PlainFirst
+from certifit.numerics.compiled.compiling import PlainFirst, PlainTuning
 from certifit.rows import Array
 from certifit.rows.threads import parallel_map, thread_count
 from certifit.tree.exact import plain_steps, step_loops
@@ -41,6 +41,9 @@ class GrowthTuning:
 
 
 PLAIN_FIRST = PlainFirst(grow_subtree)
+# The steps are as much to compile as the rest. Until that is done, or seems worth it, a table of moderate size is one
+# subtree, which one thread grows.
+ALONE_FIRST = PlainFirst(step_loops.best_split, PlainTuning(most_entries=2_000_000))
 
 
 def sorted_table(X: Array, sums: TargetSums, monotone: Array) -> SortedTable:
@@ -94,6 +97,7 @@ class TreeGrower:
     ) -> None:
         self.table, self.y, self.rules, self.growth = table, y, rules, growth
         self.medians, self.categories = medians, categories
+        self.means = True if medians is None else None  # whether splits are scored by them; not None for the loops
         self.tuning = tuning
         self.is_plain = medians is None and categories is None and PLAIN_FIRST.suffices(table.entries.size)
         self.steps: Any = plain_steps if self.is_plain else step_loops
@@ -111,7 +115,11 @@ class TreeGrower:
 
     def _grow(self, most_leaves: int | None) -> NodeTable:
         if most_leaves is None:
-            self._grow_all()
+            if self.is_plain or self._is_small(0) or not ALONE_FIRST.suffices(self.table.entries.size):
+                self._grow_all()
+            else:
+                with ALONE_FIRST.timed() if PLAIN_FIRST.is_compiled() else nullcontext():
+                    self._graft(0, self._subtree(0))
             return self._in_preorder()
         self._grow_best_first(most_leaves)
         return NodeTable(*(column[: self.made] for column in self.nodes))
@@ -140,7 +148,8 @@ class TreeGrower:
         nodes = self.nodes
         rows, levels = int(nodes.end[k] - nodes.start[k]), self.growth.depth - int(nodes.depth[k])
         own = empty_subtree(most_nodes(rows, levels), nodes, k)
-        made = grow_subtree(self.table, self.y, self.growth, self.rules, own, self.medians, self.categories)
+        rules = (self.growth, self.rules)
+        made = grow_subtree(self.table, self.y, rules, own, self.medians, self.means, self.categories)
         return own.as_table(made)
 
     def _graft(self, k: int, subtree: NodeTable) -> None:
@@ -180,7 +189,7 @@ class TreeGrower:
         return best if gain >= self.growth.decrease else None
 
     def _best_of(self, node: NodeToSplit, columns: Array) -> Split:
-        return self.steps.best_split(self.table, self.rules, columns, node, self.medians, self.categories)
+        return self.steps.best_split(self.table, self.rules, columns, node, self.medians, self.means, self.categories)
 
     def _split(self, k: int, split: Split) -> None:
         start, end = int(self.nodes.start[k]), int(self.nodes.end[k])

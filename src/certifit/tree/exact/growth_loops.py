@@ -159,8 +159,12 @@ def _add_children(table, rules, nodes, k, children, split, medians):
 
 
 @called_from_python
-def grow_subtree(table, y, growth, rules, nodes, medians, categories):
-    """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes."""
+def grow_subtree(table, y, both_rules, nodes, medians, means, categories):
+    """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes.
+
+    `both_rules` are those of growth and of splits.
+    """
+    growth, rules = both_rules
     made, d = 1, len(table.entries)
     k = 0
     while k < made:
@@ -168,8 +172,8 @@ def grow_subtree(table, y, growth, rules, nodes, medians, categories):
             node = _node_to_split(nodes, k)
             if medians is not None:
                 _rank_targets(table, medians, node.start, node.end)
-            split = _best_split(table, rules, _columns_to_try(table, rules, node), node, medians, categories)
-            gain = split.score - _node_score(table, rules, node, medians)
+            split = _best_split(table, rules, _columns_to_try(table, rules, node), node, medians, means, categories)
+            gain = split.score - _node_score(table, rules, node, medians, means)
             if split.column >= 0 and gain >= growth.decrease:
                 nodes.node[k].gain = gain
                 count = _mark_sides(table, rules, split, node, categories)

@@ -184,38 +184,46 @@ def _columns_to_try(table, rules, node):
     return found[: rules.columns]
 
 
-# Where `medians` or `categories` are None, nothing of theirs is compiled.
+# Where `medians` or `categories` are None, nothing of theirs is compiled; nor what belongs to means where `means` is,
+# which stands for nothing else: Numba leaves out what a None rules out, and not what follows from there being one.
 @written_into_loops
-def _along(table, rules, j, node, medians, order):
-    if medians is None:
-        return _best_along(table, rules, j, node, order)
-    return _best_median_split(table, rules, j, node, medians, order)
+def _along(table, rules, j, node, medians, means, order):
+    found = Split(-np.inf, -1, 0, False, False, np.nan, -1)
+    if medians is not None:
+        found = _best_median_split(table, rules, j, node, medians, order)
+    if means is not None:
+        found = _best_along(table, rules, j, node, order)
+    return found
 
 
 @written_into_loops
-def _best_split(table, rules, columns, node, medians, categories):
+def _best_split(table, rules, columns, node, medians, means, categories):
     """Return the best split of a node along any of these columns; categories are tried in every order they have."""
     best = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     for j in columns:
         if categories is None or not categories.columns[j]:
-            found = _along(table, rules, j, node, medians, -1)
+            found = _along(table, rules, j, node, medians, means, -1)
             if found.score > best.score:
                 best = found
         else:
             for channel in categories.channels:
                 _arrange_categories(table, rules, node, j, channel)
-                found = _along(table, rules, j, node, medians, channel)
+                found = _along(table, rules, j, node, medians, means, channel)
                 if found.score > best.score:
                     best = found
     return best
 
 
 @written_into_loops
-def _node_score(table, rules, node, medians):
+def _node_score(table, rules, node, medians, means):
     """Return the score of a node that is not split; its targets are ranked where medians are asked for."""
-    if medians is None:
-        return _side_score(rules.score, node.total, node.weight, _node_centre(table.moments, node.total, node.weight))
-    return _median_score(table, medians, node.start, node.end)
+    found = 0.0
+    if medians is not None:
+        found = _median_score(table, medians, node.start, node.end)
+    if means is not None:
+        centre = _node_centre(table.moments, node.total, node.weight)
+        found = _side_score(rules.score, node.total, node.weight, centre)
+    return found
 
 
 @written_into_loops

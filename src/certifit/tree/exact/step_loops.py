@@ -12,9 +12,9 @@ from certifit.numerics.compiled.compiling import called_from_python
 from certifit.tree.exact import plain_steps
 from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules
 from certifit.tree.exact.growth_loops import NodeTable
-from certifit.tree.exact.median_loops import MedianTable, _median_of, _rank_targets
+from certifit.tree.exact.median_loops import MedianTable, _median_of, _median_score, _rank_targets
 from certifit.tree.exact.plain_steps import NodeSums, columns_to_try, may_split
-from certifit.tree.exact.split_loops import _best_split, _mark_sides, _node_score, _node_sums, _part_rows
+from certifit.tree.exact.split_loops import _best_split, _mark_sides, _node_sums, _part_rows
 
 __all__ = [
     "add_children",
@@ -35,22 +35,22 @@ def rank_targets(table, medians, start, end):
 
 
 @called_from_python
-def best_split(table, rules, columns, node, medians, categories):
+def best_split(table, rules, columns, node, medians, means, categories):
     """Return the best split of a node along any of these columns."""
-    return _best_split(table, rules, columns, node, medians, categories)
+    return _best_split(table, rules, columns, node, medians, means, categories)
 
 
 def node_score(table: SortedTable, rules: SplitRules, node: NodeToSplit, medians: MedianTable | None) -> float:
     """Return the score of a node that is not split."""
     if medians is None:
         return plain_steps.node_score(table, rules, node)
-    return float(_score_by_medians(table, rules, node, medians))
+    return float(_score_by_medians(table, node, medians))
 
 
 @called_from_python
-def _score_by_medians(table, rules, node, medians):
+def _score_by_medians(table, node, medians):
     """Return the score of a node whose targets are ranked."""
-    return _node_score(table, rules, node, medians)
+    return _median_score(table, medians, node.start, node.end)
 
 
 @called_from_python
