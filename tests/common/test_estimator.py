@@ -123,7 +123,7 @@ def test_an_interrupt_between_passes_leaves_the_estimator_unfitted(entry):
 
 
 def check_what_is_left(model, X, error):
-    """An interrupted network keeps what it has learnt, unproved, if it took a step; of other models nothing is left."""
+    """An interrupted network keeps what it has learnt, unproved, once it took a step; other models keep nothing."""
     if isinstance(model, MultilayerPerceptron) and "was interrupted after" in str(error):
         assert model.certificate_.kind == "unproved"
         assert len(model.predict(X)) == len(X)
