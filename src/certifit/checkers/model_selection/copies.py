@@ -61,4 +61,4 @@ def _chance_of_equal(values: Any) -> float:
     found = np.asarray(values)
     counts = np.unique(found.astype(str) if found.dtype.kind == "O" else found, return_counts=True)[1]
     n = len(found)
-    return float(np.log(max(counts @ (counts - 1.0), 1.0) / (n * (n - 1.0))))
+    return float(np.log(max(float(counts @ (counts - 1.0)), 1.0) / (n * (n - 1.0))))

@@ -125,8 +125,9 @@ def dependence_doubts(
     doubts = []
     if equal > tuning.copied and targets_agree(problem, tuning.agreeing):
         words = f"{100 * equal:.3g} % of tested rows are copies of fitted ones, which groups= keeps on one side"
-        first = np.unique(row_keys(problem.X), return_index=True)[1] if equal > tuning.mostly_copied else ()
-        doubts.append(IntervalDoubt(words, len(first) > 0 and not equal_by_chance(problem.X, problem.y, first)))
+        first = np.unique(row_keys(problem.X), return_index=True)[1]
+        mostly = equal > tuning.mostly_copied and not equal_by_chance(problem.X, problem.y, first)
+        doubts.append(IntervalDoubt(words, mostly))
     if problem.groups is not None:
         groups = len(np.unique(problem.groups[rows]))
         if groups < tuning.fewest_groups:

@@ -219,7 +219,8 @@ def _drawn_notes(whole: LabelledData, compared: LabelledTable) -> tuple[str, ...
     """What to know where models are compared on rows drawn from the table."""
     if len(compared.y) == whole.n_rows:
         return ()
-    notes = (f"models were compared on {len(compared.y):,} of {whole.n_rows:,} rows, drawn at random",)
+    drawn = f"models were compared on {len(compared.y):,} of {whole.n_rows:,} rows, drawn at random"
+    notes: tuple[str, ...] = (drawn,)
     if whole.choice.task == "regression":
         return notes
     labels, counts = whole.label_counts
