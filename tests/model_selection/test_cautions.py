@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.signal import lfilter
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
 
 from certifit import (
     ConformalClassifier,
@@ -90,12 +92,63 @@ def test_rows_that_follow_each_other_a_little_keep_an_interval():
 
 def test_independent_rows_that_are_sorted_by_a_column_keep_their_interval():
     """A line through a bend misses rows that follow each other by as much, however independent they are."""
-    x = np.linspace(0, 3, 200)
-    y = x**2 + 0.1 * np.random.default_rng(0).normal(size=200)
-    found = assess(LinearRegression(), x[:, None], y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
-    assert found.covers == "perhaps less"
+    rng, x = np.random.default_rng(0), np.linspace(0, 3, 200)
+    y = x**2 + 0.1 * rng.normal(size=200)
+    for table in (x[:, None], np.column_stack([x, rng.normal(size=(200, 5))])):
+        found = assess(LinearRegression(), table, y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
+        assert found.covers == "perhaps less"
     mixed = np.random.default_rng(1).permutation(200)
     assert assess(LinearRegression(), x[mixed, None], y[mixed], method="k-fold", metrics=ABSOLUTE)[ABSOLUTE].covers
+
+
+def test_independent_rows_that_are_sorted_by_a_place_keep_their_interval():
+    """Homes of sixty towns, town by town, with prices by town: a line knows places, but not which are dear."""
+    rng = np.random.default_rng(0)
+    town, centres, dear = np.sort(rng.integers(60, size=1000)), rng.normal(size=(60, 2)), rng.normal(size=60)
+    place, size = centres[town] + 0.05 * rng.normal(size=(1000, 2)), rng.normal(size=1000)
+    words = pd.DataFrame(
+        {"east": place[:, 0], "north": place[:, 1], "size": size, "kind": rng.choice(["a", "b"], 1000)}
+    )
+    y = size + dear[town] + 0.7 * rng.normal(size=1000)
+    model = make_pipeline(ColumnTransformer([("numbers", "passthrough", [0, 1, 2])]), LinearRegression())
+    found = assess(model, words, y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
+    assert found.covers == "perhaps less"
+    # Where no column tells the town, its homes may as well be one draw.
+    assert assess(LinearRegression(), size[:, None], y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE].way == "none"
+
+
+@pytest.mark.parametrize("method", ["k-fold", "repeated", "subsampling", "leave-one-out"])
+def test_right_and_wrong_rows_are_counted_where_hardly_any_is_wrong(method):
+    """Limits of Clopper & Pearson for n / (1 + n / fitted) rows; before, all right rows had the interval [1, 1]."""
+    X, y = two_classes(60, apart=9.0)
+    found = assess(GaussianNB(), X, y, method=method)
+    fitted = {"leave-one-out": 59, "subsampling": 48}.get(method, 54)
+    worth = 60 / (1 + 60 / fitted)
+    assert (found["accuracy"].way, found["accuracy"].covers) == ("binomial", "at least")
+    assert found["accuracy"].low == pytest.approx(0.05 ** (1 / worth))
+    assert found["accuracy"].high == 1
+    assert found.certificate.holds
+    # A certificate of rows that count for more than they do is refused.
+    (claim,) = found.claims
+    wide = replace(claim, worth=1.0, low=0.05 ** (1 / 60))
+    assert certify_intervals([replace(wide)], None).holds
+    assert not certify_intervals([wide], certify_plan(found.plan, found.problem), found.plan.sizes()).holds
+
+
+def test_copies_are_kept_on_one_side():
+    """A neighbour knows copies by heart: of classes that no column tells it is right in half of the rows."""
+    X, y = two_classes(200, apart=0.0)
+    copied = np.concatenate([np.arange(200), np.arange(100)])
+    alone = assess(KNeighborsClassifier(1), X[copied], y[copied])["accuracy"]
+    assert alone.way == "none"
+    assert "groups='copies'" in alone.assumption
+    together = assess(KNeighborsClassifier(1), X[copied], y[copied], groups="copies")
+    assert together["accuracy"].covers == "at least"
+    assert together["accuracy"].low < 0.5 < together["accuracy"].high < alone.estimate
+    assert together.certificate.holds
+    # Rows in time order stay so: most groups are single rows.
+    noise = lfilter([1.0], [1.0, -0.95], np.random.default_rng(0).normal(size=400))
+    assert assess(LinearRegression(), *line(noise), metrics=ABSOLUTE, groups="copies")[ABSOLUTE].way == "none"
 
 
 def test_tables_of_classes_have_no_intervals_where_rows_are_copies():
@@ -226,7 +279,7 @@ def test_equal_rows_of_few_values_are_no_copies():
     rng = np.random.default_rng(0)
     X = rng.integers(3, size=(400, 3)).astype(float)
     y = (X.sum(axis=1) > 3).astype(int)  # so that equal rows agree
-    assert assess(GaussianNB(), X, y, method="k-fold")["accuracy"].way == "corrected t"
+    assert assess(GaussianNB(), X, y, method="k-fold")["accuracy"].covers == "at least"
     assert ConformalClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.holds
     words = pd.DataFrame({"a": np.array(["x", "y", "z"])[X[:, 0].astype(int)], "b": X[:, 1]})
     assert copied_share(words, y, np.arange(100), np.zeros(100, int)) == 0

@@ -14,10 +14,14 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Certificate, Setting
 from certifit.core.progress import counted
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.assess import first_tests, make_problem, score_span, split_scores
+from certifit.model_selection.assessment.assess import (
+    first_tests,
+    make_problem,
+    several_tests_claim,
+    split_scores,
+)
 from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
-from certifit.model_selection.assessment.intervals import corrected_claim
 from certifit.model_selection.assessment.metrics import name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
@@ -214,8 +218,8 @@ def _curve(
     claims, fitted = [], []
     for value, ratio, (one, splits, answers) in zip(*axis[1:], held, strict=True):
         scores = split_scores(one, name, metric, answers)
-        span = score_span(problem, metric)
-        claims.append(corrected_claim(f"{name} at {value}", scores, confidence, ratio, span))
+        named = f"{name} at {value}", metric
+        claims.append(several_tests_claim(one, named, answers, (scores, ratio), confidence))
         # The rows that were fitted are scored on one split: it is the gap that matters.
         train = splits[0][0]
         again = UnseenAnswers(train, len(train), one.answers_of(one.fit(train), train))
