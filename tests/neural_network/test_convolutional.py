@@ -262,6 +262,14 @@ def test_wrong_images_are_refused():
         ConvNetClassifier(["flatten", "flatten"]).fit(IMAGES[:20], LABELS[:20])
 
 
+def test_images_that_look_wrong_are_named():
+    """Numbers up to 255, and channels that come first, as in PyTorch: both are legal, and hardly ever meant."""
+    with pytest.warns(UserWarning, match=r"up to 240, where .* Divide them by 255"):
+        ConvNetClassifier(max_iter=0).fit((IMAGES[:20] * 240).astype(np.uint8), LABELS[:20])
+    with pytest.warns(UserWarning, match=r"1 high and 8 wide with 8 channels.*np\.moveaxis"):
+        ConvNetClassifier(max_iter=0).fit(IMAGES[:20, None], LABELS[:20])
+
+
 def test_images_in_lists_are_images():
     model = ConvNetClassifier(**SMALL).fit(IMAGES[:100].tolist(), LABELS[:100].tolist())
     assert model.image_shape_ == (8, 8, 1)
