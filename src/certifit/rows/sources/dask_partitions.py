@@ -183,6 +183,12 @@ def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: 
         lost = isinstance(error, (CancelledError, TimeoutError)) or type(error).__module__.startswith("distributed")
         if isinstance(error, OSError) and not lost:
             raise _unread(error) from error
+        if isinstance(error, KeyError) and not lost:
+            raise DataError(
+                got=f"a Dask collection of which a partition lacks a key ({' '.join(map(str, error.args))})",
+                wanted="the same columns in all partitions",
+                fix="Add them where the partition is made.",
+            ) from error
         if not lost:
             raise
         raise DataError(
