@@ -274,18 +274,19 @@ def _newton(
             s = rows.sum(partial(quadratic, at, coordinates, True))
             g, off = _orthogonal_gradient(long, s, R, rows.n_rows)
             found = conditioned_inverse(s.H)
-    if found is None and at.claim.positive and at.claim.alpha == 0 and concordance(at.claim) == 0.0:
-        return _newton_without_zeros(here, rows, tuning)
+    constrained = found is None and at.claim.positive and at.claim.alpha == 0 and concordance(at.claim) == 0.0
     if found is None and penalised:
         # The columns and their ridge together: nearly collinear columns that a weak penalty alone tells apart, or
         # rows of which one outweighs the others.
         coordinates, H, (g, off), slack = _orthogonal_penalised(at, penalty, coordinates, rows)
         found, s = conditioned_inverse(H), replace(s, slack=slack)
-    if found is None:
-        return NewtonFindings(coordinates, checks=checks)
-    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)._replace(
-        checks=checks, same=same
-    )
+    findings = NewtonFindings(coordinates, checks=checks)
+    if found is not None:
+        findings = _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)
+        findings = findings._replace(checks=checks, same=same)
+    if constrained:
+        findings = min(findings, _newton_without_zeros(here, rows, tuning), key=lambda known: known.farthest)
+    return findings
 
 
 def _newton_without_zeros(here: GlmMeasure, rows: Rows, tuning: GlmCheckTuning) -> NewtonFindings:
