@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,63 +56,6 @@ def exact_shape(model: Any, name: str, shape: tuple[int, ...]) -> Array:
             fix="Leave its attributes as the fit left them.",
         )
     return values
-
-
-def check_plain_attributes(model: Any) -> None:
-    """Refuse fitted attributes of our own models that are not what a fit leaves: plain arrays of real numbers.
-
-    Masked arrays, matrices, complex numbers and text have the values that an audit reads, and other answers from
-    every method that computes with them.
-    """
-    _check_class_order(model)
-    words = ("classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_")
-    optional = ("covariance_", "pvalues_", "weight_", "target_")
-    width = vars(model).get("n_features_in_", 0)
-    if type(width) is not int:
-        raise DataError(got=f"n_features_in_ = {width!r}", wanted="a whole number of columns", fix="Fit it again.")
-    for name, value in vars(model).items():
-        if not name.endswith("_") or name.startswith("_") or name in (*model.diagnostics, *words):
-            continue
-        odd = isinstance(value, np.ndarray) and (
-            type(value) not in (np.ndarray, np.memmap) or value.dtype.kind not in "biufV"
-        )
-        if odd or (value is None and name not in optional) or isinstance(value, complex):
-            kind = f"{type(value).__name__} of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
-            raise DataError(
-                got=f"{name} as {kind} in a fitted {type(model).__name__}",
-                wanted="plain arrays of real numbers, as fit leaves them",
-                fix="Fit it again.",
-            )
-        for part in value if isinstance(value, (list, tuple)) else (value,):
-            _check_parts(model, name, part)
-
-
-def _check_parts(model: Any, name: str, value: Any) -> None:
-    """The same for the arrays of which a fitted attribute, such as a tree, is made."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return
-    for one in fields(value):
-        part = getattr(value, one.name)
-        plain = type(part) in (np.ndarray, np.memmap) and part.dtype.kind in "biuf"
-        if one.type in ("Array", Array) and not plain:
-            kind = f"{type(part).__name__} of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
-            raise DataError(
-                got=f"{name}.{one.name} as {kind} in a fitted {type(model).__name__}",
-                wanted="plain arrays of real numbers, as fit leaves them",
-                fix="Fit it again.",
-            )
-
-
-def _check_class_order(model: Any) -> None:
-    """Refuse classes that do not ascend, as every fit leaves them: where scores tie, their order decides."""
-    found = getattr(model, "classes_", ())
-    each = [np.asarray(one) for one in (found if isinstance(found, list) else [found])]  # a list of several targets'
-    if not all(one.ndim == 1 and (one[:-1] < one[1:]).all() for one in each):
-        raise DataError(
-            got=f"classes_ that do not ascend in a fitted {type(model).__name__}",
-            wanted="the sorted labels, each once",
-            fix="Leave its attributes as the fit left them.",
-        )
 
 
 def setting(model: Any, name: str, allowed: Setting, default: Any = None) -> Any:

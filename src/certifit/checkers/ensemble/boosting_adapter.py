@@ -34,7 +34,9 @@ def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | Non
 def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
     """What settings say that every stage has done."""
     classes, parameter = model.get("classes_"), None
-    loss = str(model["loss"]) if classes is None or len(classes) == 2 else "multinomial"
+    loss = str(model["loss"])
+    if loss == "log_loss" and classes is not None and len(classes) > 2:
+        loss = "multinomial"
     scores = len(classes) if classes is not None and loss == "multinomial" else 1
     if loss == "quantile":
         several = np.ndim(model["quantile"]) > 0
