@@ -53,10 +53,14 @@ class ScoreCurve(TabledResult):
             "to": [claim.high for claim in self.claims],
             "rows fitted": self.fitted.tolist(),
         }
-        doubtful = [claim for claim in self.claims if claim.covers == "perhaps less"]
-        shown = (doubtful or self.claims)[0]
-        note = f"intervals of {100 * shown.confidence:g} %, each for itself; {shown.assumption}"
-        return ResultTable(f"{self.model}: {self.metric} by {self.axis}", columns, (note, *self.plan.notes))
+        grounds: dict[tuple[str, str], list[int]] = {}  # places by what their intervals rest on
+        for place, claim in enumerate(self.claims):
+            grounds.setdefault((claim.way, claim.covers), []).append(place)
+        notes = [f"intervals of {100 * self.claims[0].confidence:g} %, each for itself"]
+        for places in grounds.values():
+            at = f"at {', '.join(str(self.at[place]) for place in places)}: " if len(grounds) > 1 else ""
+            notes.append(at + self.claims[places[0]].assumption)
+        return ResultTable(f"{self.model}: {self.metric} by {self.axis}", columns, (*notes, *self.plan.notes))
 
 
 def assess_sizes(
