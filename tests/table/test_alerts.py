@@ -18,7 +18,7 @@ from certifit.table.alerts import (
 )
 from certifit.table.cross_validation import cross_validate
 from certifit.table.labelled_table import labelled_table
-from certifit.table.portfolio.leaderboard import choice_words, leaderboard_lines
+from certifit.table.portfolio.leaderboard import choice_words, corrected_words, leaderboard_lines
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_regressor import TableRegressor
 from tests.cli.test_cli import run
@@ -82,6 +82,21 @@ def test_classes_that_are_too_common_or_too_rare():
     assert "'no'" in kinds(table.assign(kind=np.where(np.arange(200) < 190, "no", "yes")))["imbalance"]
     rare = kinds(table.assign(kind=np.where(np.arange(200) < 4, "odd", table["kind"])))
     assert rare == {"rare classes": "few rows of class 'odd' (4): what is said of them rests on these"}
+
+
+def test_classes_of_a_single_row_and_words_in_a_quantity():
+    n = 60
+    table = frame(n=n).drop(columns="amount")
+    words = np.array([f"name {i // 2 if i < 20 else i}" for i in range(n)])
+    found = kinds(table.assign(kind=words))["rare classes"]
+    assert found.startswith("40 of 50 classes have a single row")
+    assert "numbers" not in found
+    amounts = [f"${10 * i:,}.50" if i % 5 else "not known" for i in range(n)]
+    found = kinds(table.assign(kind=amounts))["rare classes"]
+    assert found.startswith("48 of 49 classes have a single row")
+    assert "48 of them are numbers" in found
+    assert "--missing 'not known' takes the other for a missing entry" in found
+    assert kinds(table.assign(kind=[f"name {i // 3}" for i in range(n)])) == {}
 
 
 def test_fewer_rows_than_columns():
@@ -153,6 +168,10 @@ def test_rows_that_all_score_alike_have_no_interval():
     assert ledger.winner.score == 1.0
     assert "none: rows alike" in leaderboard_lines(ledger)[0]
     assert "without an interval, as all rows score alike" in choice_words(ledger)
+    # Where a rival was drawn now and then, the correction has two ends and tells no more of the error.
+    drawn = replace(ledger, corrected_low=ledger.corrected - 1e-6, rivals=2)
+    assert "without an interval" in choice_words(drawn)
+    assert corrected_words(drawn) == ""
 
 
 @pytest.mark.parametrize("target", ["kind", "amount"])

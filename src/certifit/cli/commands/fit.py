@@ -18,7 +18,7 @@ from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
 from certifit.report import Report, render
-from certifit.report.words import FAMILY_WORDS, target_words, with_error
+from certifit.report.words import FAMILY_WORDS, shortened, target_words, with_error
 from certifit.rows import set_threads
 from certifit.store import save, write_atomically
 from certifit.table.alerts import (
@@ -301,14 +301,14 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
     shown = _columns_to_show(columns)
     screen.table(
         ["column", "type", "used as", "missing", "distinct", "what is done"],
-        [(c.name, c.type, c.kind, f"{c.missing:,}", _distinct_words(c), c.done) for c in shown],
+        [(shortened(c.name, 40), c.type, c.kind, f"{c.missing:,}", _distinct_words(c), c.done) for c in shown],
         right=(3, 4),
     )
     if len(shown) < len(columns):
         screen.say(
             f"and {len(columns) - len(shown):,} more columns, {_kinds_words(columns, shown)}; --json lists all"
         )
-    told = ", ".join(c.name or "(no name)" for c in columns if c.identifies)
+    told = ", ".join(shortened(c.name, 40) or "(no name)" for c in columns if c.identifies)
     if told:
         screen.say(f"left out because they tell the rows apart: {told} (--keep uses one)")
     for column in columns:
