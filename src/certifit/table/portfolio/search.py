@@ -274,9 +274,10 @@ def _folds(
     if order.times is not None:
         splits = later_splits(order.times, order.groups, folds, (order.time, order.group))
         words = f"each fold tests rows that are later, by {order.time}, than those it was fitted to"
-        few = (f"{len(splits)} folds instead of {folds}: many rows have the same {order.time}",)
         words += "" if order.groups is None else f", and of other groups, by {order.group}"
-        return splits, (words, *(few if len(splits) < folds else ()))
+        if len(splits) == folds:
+            return splits, (words,)
+        return splits, (words, f"{len(splits)} folds instead of {folds}: many rows have the same {order.time}")
     if problem.groups is not None:
         folds = min(folds, len(np.unique(problem.groups)))
         plan = make_plan(problem, "k-fold", {"n_splits": folds}, settings.seed)
