@@ -86,6 +86,16 @@ def test_a_replaced_method_is_refused(method):
         audit(model, X, Y)
 
 
+def test_replaced_methods_of_conformal_models_are_refused_too():
+    rows = np.random.default_rng(0).normal(size=(90, 3))
+    y = rows @ [1.0, 0.0, -2.0] + np.sin(5 * rows[:, 1])
+    model = certifit.model_selection.ConformalRegressor(certifit.Ridge()).fit(rows, y)
+    assert audit(model, rows, y).holds
+    model.predict_interval = lambda *_: 0
+    with pytest.raises(DataError, match="predict_interval replaced in a ConformalRegressor"):
+        audit(model, rows, y)
+
+
 class Ridge(certifit.Ridge):
     """Of the same name, and with other answers."""
 

@@ -20,9 +20,10 @@ from certifit.rows import Array
 # Of labels, names and what is said in words: whatever their entries are, they stand in plain containers.
 WORDS = (
     "classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_", "features_",
-    "covariance_type_", "layers_", "category_labels_", "columns_",
+    "covariance_type_", "layers_", "category_labels_", "columns_", "calibration_groups_", "calibration_strata_",
 )  # fmt: skip
-OPTIONAL = ("covariance_", "pvalues_", "weight_", "target_")  # None where there is nothing to say
+# None where there is nothing to say.
+OPTIONAL = ("covariance_", "pvalues_", "weight_", "target_", "calibration_groups_", "calibration_strata_")
 SHAPES = ("image_shape_", "shape_fit_")  # tuples of whole numbers
 # Sparse where X was, or after `sparsify`: methods reckon with it.
 MAYBE_SPARSE = ("support_vectors_", "dual_coef_", "X_fit_")
@@ -41,17 +42,18 @@ def check_plain_attributes(model: Any) -> None:
                 wanted="the method of its class",
                 fix=f"del {name}",
             )
-        unread = name in model.diagnostics or name == "certificate_"  # which every audit makes anew
+        # Every audit makes the certificate anew.
+        unread = name in getattr(model, "diagnostics", ()) or name == "certificate_"
         if name.endswith("_") and not name.startswith("_") and not unread:
             _check_attribute(model, name, value)
 
 
 def _check_attribute(model: Any, name: str, value: Any) -> None:
     """Refuse one attribute that is not plain."""
-    if name in WORDS and not isinstance(value, Estimator):
-        wrong = None if _is_plain_container(value) else value
-    elif value is None:
+    if value is None:
         wrong = None if name in OPTIONAL else "None"
+    elif name in WORDS and not isinstance(value, Estimator):
+        wrong = None if _is_plain_container(value) else value
     elif sparse.issparse(value):
         wrong = None if _may_be_sparse(model, name) else value
     elif name in SHAPES:
