@@ -119,11 +119,14 @@ def test_independent_rows_that_are_sorted_by_a_place_keep_their_interval():
 
 @pytest.mark.parametrize("method", ["k-fold", "repeated", "subsampling", "leave-one-out"])
 def test_right_and_wrong_rows_are_counted_where_hardly_any_is_wrong(method):
-    """Limits of Clopper & Pearson for n / (1 + n / fitted) rows; before, all right rows had the interval [1, 1]."""
+    """Limits of Clopper & Pearson for as many rows as have the variance of J scores of m rows, (1/J + m/fitted) / m.
+
+    Before, all right rows had the interval [1, 1].
+    """
     X, y = two_classes(60, apart=9.0)
     found = assess(GaussianNB(), X, y, method=method)
-    fitted = {"leave-one-out": 59, "subsampling": 48}.get(method, 54)
-    worth = 60 / (1 + 60 / fitted)
+    J, m = {"k-fold": (10, 6), "repeated": (50, 6), "subsampling": (25, 12), "leave-one-out": (60, 1)}[method]
+    worth = m / (1 / J + m / (60 - m))
     assert (found["accuracy"].way, found["accuracy"].covers) == ("binomial", "at least")
     assert found["accuracy"].low == pytest.approx(0.05 ** (1 / worth))
     assert found["accuracy"].high == 1

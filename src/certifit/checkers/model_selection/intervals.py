@@ -4,7 +4,7 @@ Each way to an interval has its defining inequality, which is put to the test at
 
 - binomial: the chance of as many right rows, or more, at the lower end is α/2, and of as few, or fewer, at the upper
   (Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934); rows
-  of several splits count as 1 / (1 + n/fitted) rows each, as much as the corrected t makes of k folds;
+  of several splits count for fewer, so many as have the variance that the corrected t gives their mean;
 - betting: somebody who bets that the mean is larger than the lower end multiplies the stake by 2/α, which happens
   with a chance of at most α/2 where the bet is fair (Waudby-Smith & Ramdas, Estimating means of bounded random
   variables by betting, 2024);
@@ -126,11 +126,12 @@ def _terms(claim: IntervalClaim, sizes: SplitSizes | None) -> list[tuple[str, fl
 def worth_of_rows(n: int, sizes: SplitSizes) -> float:
     """Return how many independent rows each of n rows is worth that were tested in several splits.
 
+    The mean of J tests of m rows each has the variance (1/J + tested/fitted) / m of that of a row.
+
     >>> round(worth_of_rows(100, SplitSizes(10, 100, 1 / 9)), 4)
     0.4737
     """
-    fitted = sizes.tested / sizes.splits / sizes.ratio
-    return 1 / (1 + n / fitted)
+    return sizes.tested / sizes.splits / (n * (1 / sizes.splits + sizes.ratio))
 
 
 def rows_for_normal(scores: Array, least: int = 0) -> float:

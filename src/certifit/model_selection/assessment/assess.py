@@ -10,7 +10,13 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
-from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals, has_no_width
+from certifit.checkers.model_selection.intervals import (
+    IntervalClaim,
+    certify_intervals,
+    has_no_width,
+    worth_of_rows,
+)
+from certifit.checkers.model_selection.splits import SplitSizes
 from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests, skewness_doubts
@@ -336,14 +342,13 @@ def several_tests_claim(
     """
     name, metric = named
     of_rows = ROW_METRICS.get(metric) if isinstance(metric, str) else None
-    alike = problem.groups is None and problem.weights is None
+    alike, (scores, ratio) = problem.groups is None and problem.weights is None, resampled
     if alike and of_rows is not None and of_rows.binary:
         first = score_rows(of_rows, problem, first_tests(held_out))
         if skewness_doubts(first) or (first == first[0]).all():
             rows, _ = row_means(of_rows, problem, held_out)
-            fitted = float(np.mean([found.n_fitted for found in held_out]))
-            return counted_claim(name, rows, confidence, 1 / (1 + len(rows) / fitted))
-    scores, ratio = resampled
+            sizes = SplitSizes(len(scores), sum(len(found.test) for found in held_out), ratio)
+            return counted_claim(name, rows, confidence, worth_of_rows(len(rows), sizes))
     return corrected_claim(name, scores, confidence, ratio, score_span(problem, metric))
 
 

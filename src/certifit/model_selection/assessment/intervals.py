@@ -72,9 +72,9 @@ def counted_claim(metric: str, rows: Array, confidence: float, worth: float) -> 
     """
     low, high = clopper_pearson(rows.sum() * worth, len(rows) * worth, confidence)
     words = (
-        f"tested rows are independent draws of what new rows are drawn from; rows of several splits depend on each "
-        f"other, and count as {worth:.2f} rows each, as they do for the variance of k folds (Nadeau & Bengio); for "
-        "models fitted to as many rows as a split fits, which is a little fewer than all"
+        "tested rows are independent draws of what new rows are drawn from; rows of several splits depend on each "
+        "other, and count for fewer, by the variance of their mean (Nadeau & Bengio); for models fitted to as many "
+        "rows as a split fits, which is a little fewer than all"
     )
     return IntervalClaim(
         metric, float(rows.mean()), float(low), float(high), confidence, "binomial", words, rows, worth=worth,

@@ -206,7 +206,7 @@ def _suitable(problem: AssessedProblem, tuning: PlanTuning = PlanTuning()) -> tu
         return "holdout", f"{n} rows are enough to keep a quarter for one test, whose interval is exact"
     if n >= tuning.few_rows:
         return "k-fold", f"{n} rows: every row is tested once by ten fits"
-    return "repeated", f"{n} rows are few: folds are drawn several times, which steadies the score"
+    return "repeated", f"{n} rows are few: folds are drawn several times, which narrows the interval"
 
 
 OF_ALL_METHODS = ("method", "metrics", "confidence", "random_state", "groups", "sample_weight", "n_jobs")
