@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import neural_network as theirs
 from sklearn.datasets import load_digits, load_iris, make_multilabel_classification, make_regression
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from certifit import CertificateWarning, DataError, MLPClassifier, MLPRegressor, audit, load, save
@@ -237,6 +238,15 @@ def test_early_stopping_restores_the_best_weights():
     assert model.best_validation_score_ == max(model.validation_scores_)
     assert model.best_loss_ is None
     assert audit(model, X, Y).holds
+
+
+def test_a_fitted_network_prints_its_layers():
+    model = MLPClassifier((3,), "tanh", max_iter=1, random_state=0).fit(X, Y)
+    lines = [line.split() for line in str(model.summary()).splitlines()[1:]]
+    assert lines == [["Dense", "3", "15"], ["Tanh", "3", "0"], ["Dense", "3", "12"], ["all", "27"]]
+    assert model.summary().n_parameters == sum(part.size for part in (*model.coefs_, *model.intercepts_))
+    with pytest.raises(NotFittedError):
+        MLPClassifier().summary()
 
 
 def test_validation_of_labels_asks_for_every_one():

@@ -232,9 +232,13 @@ class ConvNetClassifier(NetworkClassifier):
         found = self._settle(network, flat, ArrayRows(few.X, None, few.w))[1]
         return {**found, "sampled": len(few)} if len(few) < n else found
 
-    def _fitted_network(self) -> Network:
+    def _listed_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))
-        network = Network(fuse_pools(layers), (math.prod(self.image_shape_),)).clipped
+        return Network(layers, (math.prod(self.image_shape_),))
+
+    def _fitted_network(self) -> Network:
+        listed = self._listed_network()
+        network = Network(fuse_pools(listed.layers), listed.rows).clipped
         return with_moments(network, getattr(self, "moments_", []))
 
     def _claim(self) -> NetworkClaim:

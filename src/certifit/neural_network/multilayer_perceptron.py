@@ -483,6 +483,11 @@ class MultilayerPerceptron(Estimator):
 
     # What a fitted perceptron says ----------------------------------------------------------------------------
 
+    def summary(self) -> Network:
+        """The list of layers, which prints with shapes and counts of parameters."""
+        check_is_fitted(self)
+        return self._listed_network()
+
     @property
     def n_layers_(self) -> int:
         """Layers, input and output among them."""
@@ -511,12 +516,17 @@ class MultilayerPerceptron(Estimator):
     def _output(self) -> str:
         """The loss of scores, from settings and attributes."""
 
-    def _fitted_network(self) -> Network:
+    def _listed_network(self) -> Network:
+        """The network layer by layer, from settings and attributes."""
         hidden = tuple(len(b) for b in self.intercepts_[:-1] if b.ndim == 1)
         outputs, activation = len(self.intercepts_[-1]), setting_in_use(self, "activation")
         if self.preset is not None:
-            return tabular_network((self.center_, self.scale_), hidden, outputs, activation).clipped
-        return perceptron(len(self.coefs_[0]), hidden, outputs, activation).clipped
+            return tabular_network((self.center_, self.scale_), hidden, outputs, activation)
+        return perceptron(len(self.coefs_[0]), hidden, outputs, activation)
+
+    def _fitted_network(self) -> Network:
+        """The same in fewer passes over memory, as it answers."""
+        return self._listed_network().clipped
 
     def _network(self) -> tuple[Network, list[LayerWeights]]:
         if "coefs_" not in vars(self):  # else it is fitted: scikit-learn's question takes a while

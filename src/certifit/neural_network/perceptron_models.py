@@ -103,6 +103,12 @@ class MLPClassifier(NetworkClassifier):
     >>> model = MLPClassifier((8,), "tanh", solver="lbfgs", alpha=1.0, max_iter=1000, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.97, model.certificate_.kind, model.certificate_.holds
     (True, 'stationary', True)
+    >>> print(model.summary())
+    layer  output  parameters
+    Dense       8          40
+    Tanh        8           0
+    Dense       3          27
+    all                    67
     """
 
     settings: ClassVar[Settings] = {**NetworkClassifier.settings, "preset": PRESET}
