@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from certifit import fit
+from certifit import fit, load, report, save
 from certifit.datasets import penguins_table
 from certifit.table.alerts import (
     choice_alert,
+    kept_alerts,
     overdispersion_alert,
     table_alerts,
     too_good_alert,
@@ -137,6 +138,23 @@ def test_the_command_shows_them_on_the_screen_in_json_and_on_the_page(tmp_path, 
     told = json.loads(run("fit", "chance.csv", "--target", "kind", "--json").stdout)
     assert [alert["kind"] for alert in told["alerts"]] == ["no use"]
     assert (told["useful"], told["certificate"]["holds"]) == (False, True)
+
+
+def test_python_files_notebooks_and_pages_keep_them(tmp_path):
+    table = frame().drop(columns="amount")
+    table = table.assign(reason=table["kind"].str.upper())
+    model = fit(table, "kind", model="naive_bayes")
+    assert [alert.kind for alert in kept_alerts(model)] == ["too good", "leak"]
+    save(model, tmp_path / "m.certifit")
+    again = load(tmp_path / "m.certifit")
+    assert kept_alerts(again) == kept_alerts(model)
+    words = "! reason (100.0 %) alone tells nearly all about the target"
+    for shown in (repr(again), again._repr_html_(), run("show", str(tmp_path / "m.certifit")).stdout):
+        assert words in " ".join(shown.split())
+    assert "if the alert (too good, leak) is no matter" in report(again, table, "kind").html
+    plain = fit(frame(1).drop(columns="amount"), "kind", model="naive_bayes")
+    assert [alert.kind for alert in kept_alerts(plain)] == ["no use"]
+    assert "No better than guessing." in report(plain, frame(1).drop(columns="amount"), "kind").html
 
 
 def test_columns_that_say_the_same():

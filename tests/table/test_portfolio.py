@@ -1,5 +1,6 @@
 """Models compared on the same folds: scores against fits by hand, the choice, the clock, the replay."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from certifit.datasets import penguins_table
 from certifit.table.alerts import choice_alert, unsolved_alert
 from certifit.table.labelled_table import labelled_table
 from certifit.table.portfolio import contest as contests
+from certifit.table.portfolio import fitting
 from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, TableFacts, suits
 from certifit.table.portfolio.clock import Clock, read_budget
 from certifit.table.portfolio.later_rows import later_splits
@@ -273,6 +275,21 @@ def test_folds_of_different_times_are_scikit_learns(n):
     for mine, other in zip(ours, theirs, strict=True):
         for rows, expected in zip(mine, other, strict=True):
             np.testing.assert_array_equal(rows, np.sort(places[expected]))
+
+
+def test_python_is_told_which_model_is_compared(monkeypatch):
+    told = []
+
+    @contextmanager
+    def recorded(words, total):
+        told.append((0, total, words))
+        yield lambda *now: told.append(now)
+
+    monkeypatch.setattr(fitting, "counted", recorded)
+    fit(table().drop_columns(["amount"]), "kind", model="linear", budget=30)
+    assert told[0] == (0, 30, "comparing models, seconds")
+    assert {words for _, _, words in told} >= {"linear model, fold 1, seconds", "linear model, fold 5, seconds"}
+    assert all(0 <= done <= total == 30 for done, total, _ in told)
 
 
 def test_times_that_most_rows_share_make_few_folds_or_none():

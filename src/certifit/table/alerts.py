@@ -8,7 +8,7 @@ model: whether it predicts better than somebody who knows the target's frequenci
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -155,6 +155,28 @@ def overdispersion_alert(
         f"{allowed if family == 'negative_binomial' else asked}"
     )
     return Alert("overdispersion", words)
+
+
+def later_alerts(model: TableModel, data: LabelledTable, assessment: CrossValidation | str) -> list[Alert]:
+    """What is known of a model only when it is fitted: whether it is of use, too good, unsolved or overdispersed."""
+    ledger, useless = getattr(model, "search_", None), usefulness_alert(assessment)
+    if useless is None and ledger is not None:
+        useless = choice_alert(ledger)
+    unsolved = None if ledger is None else unsolved_alert(ledger)
+    found = (useless, too_good_alert(assessment, len(data.y)), unsolved, overdispersion_alert(model, data))
+    return [alert for alert in found if alert is not None]
+
+
+def keep_alerts(model: TableModel, alerts: list[Alert]) -> None:
+    """Write alerts into a model's ledger, where models were compared: its file, notebooks and pages show them."""
+    if hasattr(model, "search_"):
+        model.search_ = replace(model.search_, alerts=tuple((alert.kind, alert.words) for alert in alerts))
+
+
+def kept_alerts(model: TableModel) -> tuple[Alert, ...]:
+    """The alerts of a model's ledger; none where models were not compared."""
+    ledger = getattr(model, "search_", None)
+    return () if ledger is None else tuple(Alert(*pair) for pair in ledger.alerts)
 
 
 def _used(data: LabelledTable) -> list[Column]:

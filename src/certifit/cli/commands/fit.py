@@ -21,15 +21,7 @@ from certifit.report import Report, render
 from certifit.report.words import FAMILY_WORDS, shortened, target_words, with_error
 from certifit.rows import set_threads
 from certifit.store import save, write_atomically
-from certifit.table.alerts import (
-    Alert,
-    choice_alert,
-    overdispersion_alert,
-    table_alerts,
-    too_good_alert,
-    unsolved_alert,
-    usefulness_alert,
-)
+from certifit.table.alerts import Alert, keep_alerts, later_alerts, table_alerts
 from certifit.table.columns import Column
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.portfolio.clock import read_budget
@@ -150,6 +142,8 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
 
     with screen.contest() as tell:
         model, assessment = fit_prepared(prepared, search, tell, ledger)
+    later = later_alerts(model, prepared.sample, assessment)
+    keep_alerts(model, [*later, *alerts])
     save(model, places.model)
     _show_leaderboard(screen, model)
     if hasattr(model, "family_"):
@@ -157,7 +151,6 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     screen.heading("Certificate")
     screen.certificate(model.certificate_)
     _show_assessment(screen, assessment)
-    later = _later_alerts(model, prepared, assessment)
     _show_alerts(screen, later)
     alerts = [*later, *alerts]
     recheck = shlex.join(["certifit", "audit", str(places.model), *path.typed])
@@ -165,7 +158,7 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     if places.report is not None:
         page = Report(
             model, prepared.sample, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
-            leaderboard=_page_lines(model), reproduce=repeat, drawn=prepared.drawn,
+            reproduce=repeat, drawn=prepared.drawn,
         )  # fmt: skip
         write_atomically(places.report, render(page).encode())
     screen.heading("Written")
@@ -175,17 +168,6 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     same = _same_bits(screen, replayed, model)
     screen.document(_document(path, model, data, assessment, alerts) | files | same)
     return model.certificate_.holds and same.get("same_bits", True)
-
-
-def _later_alerts(model: TableModel, prepared: PreparedTable, assessment: CrossValidation | str) -> list[Alert]:
-    """What is known of the model only when it is fitted."""
-    ledger, useless = getattr(model, "search_", None), usefulness_alert(assessment)
-    if useless is None and ledger is not None:
-        useless = choice_alert(ledger)
-    unsolved = None if ledger is None else unsolved_alert(ledger)
-    faultless = too_good_alert(assessment, len(prepared.sample.y))
-    found = (useless, faultless, unsolved, overdispersion_alert(model, prepared.sample))
-    return [alert for alert in found if alert is not None]
 
 
 def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | None) -> PreparedTable:
@@ -274,14 +256,6 @@ def _show_leaderboard(screen: Screen, model: TableModel) -> None:
     screen.say(choice_words(ledger))
     for words in unscored_words(ledger):
         screen.note(words)
-
-
-def _page_lines(model: TableModel) -> list[dict[str, str]]:
-    """The leaderboard for the page: the same lines by the same headings."""
-    if not hasattr(model, "search_"):
-        return []
-    names = header(model.search_)
-    return [dict(zip(names, line, strict=True)) for line in leaderboard_lines(model.search_)]
 
 
 def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledData) -> None:

@@ -92,9 +92,9 @@ def unscored_words(ledger: SearchLedger) -> list[str]:
 def leaderboard_summary(ledger: SearchLedger) -> Summary:
     """The leaderboard as a page of text or HTML."""
     facts = (("chosen", ledger.winner.label), ("folds", f"{ledger.folds}, of {ledger.rows_compared:,} rows"))
-    return Summary(
-        facts, (header(ledger), *leaderboard_lines(ledger)), (choice_words(ledger), *unscored_words(ledger))
-    )
+    alerts = (f"! {words}" for _, words in ledger.alerts)
+    notes = (*alerts, choice_words(ledger), *unscored_words(ledger))
+    return Summary(facts, (header(ledger), *leaderboard_lines(ledger)), notes)
 
 
 def ledger_document(ledger: SearchLedger) -> dict[str, Any]:
