@@ -35,17 +35,26 @@ def check_plain_attributes(model: Any) -> None:
     width = vars(model).get("n_features_in_", 0)
     if type(width) is not int:
         raise DataError(got=f"n_features_in_ = {width!r}", wanted="a whole number of columns", fix="Fit it again.")
+    settings = model.get_params(deep=False)
     for name, value in vars(model).items():
-        if callable(getattr(type(model), name, None)):
+        if name not in settings and _stands_in_the_way(model, name):
             raise DataError(
-                got=f"{name} replaced in a {type(model).__name__}",
-                wanted="the method of its class",
-                fix=f"del {name}",
+                got=f"{name} set in a {type(model).__name__}",
+                wanted="what its class has under that name, its settings and what its fit left",
+                fix=f"Delete it: del model.{name}",
             )
         # Every audit makes the certificate anew.
         unread = name in getattr(model, "diagnostics", ()) or name == "certificate_"
         if name.endswith("_") and not name.startswith("_") and not unread:
             _check_attribute(model, name, value)
+
+
+def _stands_in_the_way(model: Any, name: str) -> bool:
+    """Whether an attribute that is no setting hides what the class has under its name, or is none that a fit leaves."""
+    its = getattr(type(model), name, None)
+    if name.startswith("_"):
+        return callable(its)  # how far a fit has come, and what scikit-learn keeps, may be there
+    return its is not None or not name.endswith("_")
 
 
 def _check_attribute(model: Any, name: str, value: Any) -> None:
