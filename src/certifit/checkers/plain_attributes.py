@@ -50,7 +50,7 @@ def check_plain_attributes(model: Any) -> None:
 
 
 def _stands_in_the_way(model: Any, name: str) -> bool:
-    """Whether an attribute that is no setting hides what the class has under its name, or is none that a fit leaves."""
+    """Whether an attribute that is no setting hides one of its class, or has a name that no fit leaves."""
     its = getattr(type(model), name, None)
     if name.startswith("_"):
         return callable(its)  # how far a fit has come, and what scikit-learn keeps, may be there
