@@ -20,7 +20,8 @@ from certifit.rows import Array
 # Of labels, names and what is said in words: whatever their entries are, they stand in plain containers.
 WORDS = (
     "classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_", "features_",
-    "covariance_type_", "layers_", "category_labels_", "columns_", "calibration_groups_", "calibration_strata_",
+    "covariance_type_", "layers_", "category_labels_", "columns_", "target_", "calibration_groups_",
+    "calibration_strata_",
 )  # fmt: skip
 # None where there is nothing to say.
 OPTIONAL = ("covariance_", "pvalues_", "weight_", "target_", "calibration_groups_", "calibration_strata_")
@@ -126,7 +127,7 @@ def is_plain_array(value: Any) -> bool:
 
 
 def _is_plain_container(value: Any) -> bool:
-    return type(value) in (np.ndarray, np.memmap, list, tuple, dict, str)
+    return is_dataclass(value) or type(value) in (np.ndarray, np.memmap, list, tuple, dict, str)
 
 
 def _may_be_sparse(model: Any, name: str) -> bool:
