@@ -607,3 +607,13 @@ def test_scikit_learns_impurities_of_light_nodes(kind):
     assert found.holds, found
     model.estimators_[0].tree_.impurity[0] *= 1 + 1e-9
     assert not audit(model, X3, Y3, w).holds
+
+
+@pytest.mark.parametrize("family", ["poisson", "geometric", "exponential", ["poisson", "gaussian", "bernoulli"]])
+def test_parameters_of_any_family_are_plain(family):
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.poisson(2, size=(60, 2)), rng.integers(2, size=60)]) + 0.0, np.arange(60) % 2
+    assert audit(certifit.NaiveBayes(family=family).fit(X, y), X, y).holds
+    if isinstance(family, str):
+        model = certifit.Mixture(family=family, n_components=2, random_state=0, max_iter=500).fit(X)
+        assert audit(model, X).holds == model.certificate_.holds

@@ -82,7 +82,8 @@ def _check_attribute(model: Any, name: str, value: Any) -> None:
 def _part_that_is_not_plain(value: Any, words: bool = False) -> Any:
     """The first part of an attribute that no fit leaves, and None where there is none.
 
-    Numbers stand by themselves, in arrays, or by name in a dictionary or record: a list of them is no array.
+    Numbers stand by themselves, in arrays, or by name in a dictionary or record: a list of them is no array. The
+    parameters of a family, among `words`, may be a tuple of them.
     """
     if isinstance(value, np.ndarray):
         return None if is_plain_array(value) else value
@@ -98,7 +99,8 @@ def _part_that_is_not_plain(value: Any, words: bool = False) -> Any:
         parts = list(value.values())
     elif isinstance(value, (list, tuple)):
         parts = list(value)
-        if any(isinstance(part, Real) for part in parts) and not hasattr(value, "_fields"):
+        named = hasattr(value, "_fields") or (words and type(value) is tuple)
+        if any(isinstance(part, Real) for part in parts) and not named:
             return value
     else:
         return value
