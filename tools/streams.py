@@ -32,7 +32,7 @@ from dask import dataframe as dd
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from certifit import audit
-from certifit.rows.block import BlockTuning, block_tuning
+from certifit.rows.block import BlockTuning, block_rows, block_tuning
 from certifit.rows.rows import ArrayRows, Rows
 from certifit.rows.sources.dask import DaskRows
 from certifit.rows.sources.streamed import FileRows
@@ -48,8 +48,9 @@ HEAD = f"""# What streams
 
 `python tools/streams.py` writes this page: every estimator, at the settings of its tests, is given a table of
 {ROWS:,} rows and four columns (32 bytes a row). *Holds the rows* means that all rows are asked for at once: the table
-must fit in memory. Otherwise rows are read block by block: so many passes, and the largest array that is kept beside
-them has so many bytes a row. Answers are as long as the table, unless `write_predictions` writes them to a file.
+must fit in memory. Otherwise they are read block by block: so many passes, and what one of them keeps of each row has
+so many bytes a row ([peaks of memory](../evidence/scaling.md)). Answers are as long as the table, unless
+`write_predictions` writes them to a file.
 `DecisionTreeClassifier` and `DecisionTreeRegressor` stream with `max_bins`.
 
 ## Parquet
@@ -117,6 +118,15 @@ class TableForm(NamedTuple):
         return self.X.drop(columns=self.y) if lazy else self.X
 
 
+def arrays_in(found: Any) -> Iterator[Any]:
+    """Every array in lists and tuples."""
+    if isinstance(found, np.ndarray):
+        yield found
+    elif isinstance(found, (list, tuple)):
+        for part in found:
+            yield from arrays_in(part)
+
+
 @contextmanager
 def watched(reading: Reading) -> Iterator[None]:
     """Count passes over a table that is not in memory, and stop who loads one whole."""
@@ -135,6 +145,16 @@ def watched(reading: Reading) -> Iterator[None]:
         def collect(rows: Rows, f: Callable[..., Any]) -> Any:
             found = plain(rows, f)
             keep(rows, [found])
+            return found
+
+        return collect
+
+    def listed(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def collect(rows: Rows, f: Callable[..., Any]) -> Any:
+            found = plain(rows, f)
+            size = block_rows(rows.n_features)
+            of_rows = {size, rows.n_rows % size} - {0}  # how many a block has
+            keep(rows, [array for array in arrays_in(found) if of_rows & {*array.shape}])
             return found
 
         return collect
@@ -159,6 +179,7 @@ def watched(reading: Reading) -> Iterator[None]:
     ]
     changes += [(kind, "map", mapped) for kind in (Rows, ArrayRows, FileRows)]
     changes += [(kind, "fill", filled) for kind in (Rows, ArrayRows, FileRows)]
+    changes += [(kind, "each", listed) for kind in (ArrayRows, FileRows, DaskRows)]
     with ExitStack() as patches:
         for kind, name, change in [*changes, (Rows, "load", refused)]:
             patches.enter_context(patch.object(kind, name, change(vars(kind)[name])))

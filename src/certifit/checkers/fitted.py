@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from scipy import sparse
 
 from certifit.core import Estimator, Setting
 from certifit.exceptions import DataError
-from certifit.rows import Array, Rows, as_rows
+from certifit.rows import Array, Block, Rows, as_rows
 from certifit.rows.checks import TableTerms, Target
 
 
@@ -99,3 +101,14 @@ def fitted_rows(
             fix="statsmodels counts its constant column: leave X out, or add it." if model is None else "",
         )
     return rows
+
+
+def row_counts(rows: Rows, kinds: Sequence[int]) -> list[Array]:
+    """How many rows each class of each target has, whatever they weigh: most libraries balance classes by these."""
+    found = rows.sum(partial(_count_rows, tuple(kinds)))
+    return np.split(found, np.cumsum(kinds)[:-1])
+
+
+def _count_rows(kinds: tuple[int, ...], block: Block) -> Array:
+    targets = np.asarray(block.y).reshape(len(block.w), -1).T
+    return np.concatenate([np.bincount(codes, minlength=k) for codes, k in zip(targets, kinds, strict=True)])

@@ -22,6 +22,8 @@ class _ClassWeights:
     weight: Array  # (k,) Σ w
 
     def __add__(self, other: _ClassWeights) -> _ClassWeights:
+        if np.array_equal(self.labels, other.labels):  # most blocks have rows of every class
+            return _ClassWeights(self.labels, self.weight + other.weight)
         labels, code = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
         return _ClassWeights(labels, np.bincount(code, np.concatenate([self.weight, other.weight]), len(labels)))
 
