@@ -82,17 +82,17 @@ def test_whole_numbers_are_no_scores_of_boosting():
 def test_a_replaced_method_is_refused(method):
     model = certifit.LogisticRegression().fit(X, Y)
     setattr(model, method, lambda *_: 0)
-    with pytest.raises(DataError, match=f"{method} replaced in a LogisticRegression"):
+    with pytest.raises(DataError, match=f"{method} set in a LogisticRegression"):
         audit(model, X, Y)
 
 
 def test_replaced_methods_of_conformal_models_are_refused_too():
     rows = np.random.default_rng(0).normal(size=(90, 3))
     y = rows @ [1.0, 0.0, -2.0] + np.sin(5 * rows[:, 1])
-    model = certifit.model_selection.ConformalRegressor(certifit.Ridge()).fit(rows, y)
+    model = certifit.ConformalRegressor(certifit.Ridge()).fit(rows, y)
     assert audit(model, rows, y).holds
     model.predict_interval = lambda *_: 0
-    with pytest.raises(DataError, match="predict_interval replaced in a ConformalRegressor"):
+    with pytest.raises(DataError, match="predict_interval set in a ConformalRegressor"):
         audit(model, rows, y)
 
 
@@ -143,3 +143,41 @@ def test_columns_of_a_table_that_no_fit_leaves_are_refused_in_words(fill):
     model.columns_ = (replace(model.columns_[0], fill=fill), *model.columns_[1:])
     with pytest.raises(DataError, match="do not fit together"):
         audit(model, X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("make", "set_afterwards"),
+    [
+        (lambda: certifit.Ridge(alpha=5.0), {"penalty_per_row": True}),
+        (lambda: certifit.Lasso(0.01), {"family": "poisson"}),
+        (lambda: certifit.PCA(2), {"diagnostics": ("components_",)}),
+        (lambda: certifit.PCA(2), {"settings": {}}),
+        (lambda: certifit.PCA(2), {"tuning": None}),
+        (lambda: certifit.LinearSVC(), {"kernel": "rbf"}),
+        (lambda: certifit.PCA(2), {"steps": [("other", certifit.PCA(2).fit(X))], "named_steps": {}}),
+    ],
+)
+def test_what_is_set_beside_settings_and_fitted_attributes_is_refused(make, set_afterwards):
+    model = make().fit(X, Y)
+    vars(model).update(set_afterwards)
+    with pytest.raises(DataError, match="set in a"):
+        audit(model, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("weak", "strong", "name"),
+    [
+        (certifit.Ridge(0.0), certifit.Ridge(50.0), "alpha"),
+        (certifit.RidgeClassifier(0.1), certifit.RidgeClassifier(50.0), "alpha"),
+        (certifit.LogisticRegression(C=10.0), certifit.LogisticRegression(C=0.1), "C"),
+        (certifit.ElasticNet(0.1, l1_ratio=0.1), certifit.ElasticNet(0.1, l1_ratio=1.0), "l1_ratio"),
+        (certifit.LogisticRegression(l1_ratio=0.5), certifit.LogisticRegression(l1_ratio=0.0), "l1_ratio"),
+    ],
+)
+def test_no_strength_but_the_setting_counts(weak, strong, name):
+    """The coefficients are those of another penalty, which an attribute as searches leave calls the one asked for."""
+    other, model = weak.fit(X, Y), strong.fit(X, Y)
+    model.coef_, model.intercept_ = other.coef_, other.intercept_
+    assert not audit(model, X, Y).holds
+    setattr(model, f"{name}_", getattr(other, name))
+    assert not audit(model, X, Y).holds

@@ -25,8 +25,8 @@ from certifit import (
 from certifit.checkers.model_selection.choices import certify_choice
 from certifit.checkers.model_selection.copies import copied_share
 from certifit.checkers.model_selection.intervals import certify_intervals, rows_for_normal, separate_tests
-from certifit.exceptions import CertificateWarning
-from certifit.model_selection import TimeHoldout
+from certifit.exceptions import CertificateWarning, DataError
+from certifit.model_selection import KFold, TimeHoldout
 from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.plans import certify_plan
 
@@ -302,3 +302,42 @@ def test_conformal_models_of_copies_prove_nothing(method):
     sound = ConformalRegressor(KNeighborsRegressor(1), method=method, coverage=0.8, random_state=0).fit(X, y)
     assert sound.certificate_.holds
     assert audit(sound, X, y).holds
+
+
+def test_folds_of_a_sorted_table_say_nothing():
+    """Each of three folds of iris in its order tests the one class that its model does not know."""
+    X, y = load_iris(return_X_y=True)
+    found = assess(GaussianNB(), X, y, method=KFold(3))
+    assert found["accuracy"].way == "none"
+    assert "100 % of tested rows are of classes that were not fitted" in found["accuracy"].assumption
+    assert found.certificate.holds
+    assert assess(GaussianNB(), X, y, method=KFold(3, shuffle=True, random_state=0))["accuracy"].way == "binomial"
+
+
+def test_chosen_settings_that_are_always_right_say_that_their_interval_is_none():
+    X, y = two_classes(60, apart=9.0)
+    found = choose_setting(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, X, y)
+    assert found.claim.low == found.claim.high == 1
+    assert any("all scores are alike" in note for note in found.table().notes)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-310])
+def test_r2_has_no_unit(unit):
+    X, y = line(np.random.default_rng(0).normal(size=60))
+    claims = [assess(LinearRegression(), X, t, metrics="r2")["r2"] for t in (y, y * unit)]
+    assert claims[1].estimate == pytest.approx(claims[0].estimate, rel=1e-9)
+    assert claims[1].low == pytest.approx(claims[0].low, rel=1e-9)
+
+
+def test_r2_of_few_rows_may_cover_less():
+    """The certificate of an interval that claimed more failed."""
+    X, y = line(np.random.default_rng(0).normal(size=6))
+    found = assess(LinearRegression(), X, y)
+    assert found["r2"].covers == "perhaps less"
+    assert found.certificate.holds
+
+
+def test_names_of_scikit_learn_are_answered_with_ours():
+    for name, ours in (("cv", "n_splits"), ("scoring", "metrics")):
+        with pytest.raises(DataError, match=f"{ours} takes"):
+            assess(GaussianNB(), *two_classes(60), **{name: 5})

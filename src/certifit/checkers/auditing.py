@@ -73,7 +73,7 @@ def audit(
         raise DataError(
             got=f"like={like!r}", wanted="a class or its name", fix="like=LogisticRegression or its name, say."
         )
-    unwrapped = None if like else unwrap(model, X, y)
+    unwrapped = None if like or isinstance(model, Estimator) else unwrap(model, X, y)
     if unwrapped is not None:
         found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)
         return replace(found, checks=(*found.checks, *unwrapped.checks), facts={**found.facts, **unwrapped.facts})

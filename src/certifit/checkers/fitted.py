@@ -60,6 +60,15 @@ def exact_shape(model: Any, name: str, shape: tuple[int, ...]) -> Array:
     return values
 
 
+def chosen_or_set(model: Any, name: str) -> str:
+    """The attribute that holds a setting: `alpha_` where a search chose it, else `alpha`.
+
+    Of ours only a search leaves it; any other model that has one got it from somebody else.
+    """
+    searched = not isinstance(model, Estimator) or type(model).__name__.endswith("CV")
+    return f"{name}_" if searched and hasattr(model, f"{name}_") else name
+
+
 def setting(model: Any, name: str, allowed: Setting, default: Any = None) -> Any:
     """A setting of a fitted model, ours or another library's, refused where no fit could have had it."""
     value = getattr(model, name, default)

@@ -20,7 +20,8 @@ from certifit.rows import Array
 # Of labels, names and what is said in words: whatever their entries are, they stand in plain containers.
 WORDS = (
     "classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_", "features_",
-    "covariance_type_", "layers_", "category_labels_", "columns_", "calibration_groups_", "calibration_strata_",
+    "covariance_type_", "layers_", "category_labels_", "columns_", "target_", "calibration_groups_",
+    "calibration_strata_",
 )  # fmt: skip
 # None where there is nothing to say.
 OPTIONAL = ("covariance_", "pvalues_", "weight_", "target_", "calibration_groups_", "calibration_strata_")
@@ -35,17 +36,26 @@ def check_plain_attributes(model: Any) -> None:
     width = vars(model).get("n_features_in_", 0)
     if type(width) is not int:
         raise DataError(got=f"n_features_in_ = {width!r}", wanted="a whole number of columns", fix="Fit it again.")
+    settings = model.get_params(deep=False)
     for name, value in vars(model).items():
-        if callable(getattr(type(model), name, None)):
+        if name not in settings and _stands_in_the_way(model, name):
             raise DataError(
-                got=f"{name} replaced in a {type(model).__name__}",
-                wanted="the method of its class",
-                fix=f"del {name}",
+                got=f"{name} set in a {type(model).__name__}",
+                wanted="what its class has under that name, its settings and what its fit left",
+                fix=f"Delete it: del model.{name}",
             )
         # Every audit makes the certificate anew.
         unread = name in getattr(model, "diagnostics", ()) or name == "certificate_"
         if name.endswith("_") and not name.startswith("_") and not unread:
             _check_attribute(model, name, value)
+
+
+def _stands_in_the_way(model: Any, name: str) -> bool:
+    """Whether an attribute that is no setting hides one of its class, or has a name that no fit leaves."""
+    its = getattr(type(model), name, None)
+    if name.startswith("_"):
+        return callable(its)  # how far a fit has come, and what scikit-learn keeps, may be there
+    return its is not None or not name.endswith("_")
 
 
 def _check_attribute(model: Any, name: str, value: Any) -> None:
@@ -117,7 +127,7 @@ def is_plain_array(value: Any) -> bool:
 
 
 def _is_plain_container(value: Any) -> bool:
-    return type(value) in (np.ndarray, np.memmap, list, tuple, dict, str)
+    return is_dataclass(value) or type(value) in (np.ndarray, np.memmap, list, tuple, dict, str)
 
 
 def _may_be_sparse(model: Any, name: str) -> bool:

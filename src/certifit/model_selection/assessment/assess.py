@@ -19,7 +19,13 @@ from certifit.checkers.model_selection.intervals import (
 from certifit.checkers.model_selection.splits import SplitSizes
 from certifit.core import Setting
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests, skewness_doubts
+from certifit.model_selection.assessment.cautions import (
+    caution,
+    doubts_of_rows,
+    sizes_of_tests,
+    skewness_doubts,
+    unseen_class_doubts,
+)
 from certifit.model_selection.assessment.held_out import (
     AnswersOfFold,
     AssessedProblem,
@@ -154,6 +160,8 @@ def _assessment(problem: AssessedProblem, plan: AssessmentPlan, named: Mapping[s
     splits, first = certify_plan(plan, problem), first_tests(held_out)
     of_a_test, equal = sizes_of_tests(splits, plan.sizes(), len(first.test))
     doubts = doubts_of_rows(problem, first, equal)
+    if plan.method == "given splits":
+        doubts += unseen_class_doubts(problem, plan.splits)
     claims = caution(claims, problem, named, (first, of_a_test), doubts)
     certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
@@ -345,7 +353,7 @@ def several_tests_claim(
     alike, (scores, ratio) = problem.groups is None and problem.weights is None, resampled
     if alike and of_rows is not None and of_rows.binary:
         first = score_rows(of_rows, problem, first_tests(held_out))
-        if skewness_doubts(first) or (first == first[0]).all():
+        if skewness_doubts(first):
             rows, _ = row_means(of_rows, problem, held_out)
             sizes = SplitSizes(len(scores), sum(len(found.test) for found in held_out), ratio)
             return counted_claim(name, rows, confidence, worth_of_rows(len(rows), sizes))

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from certifit.checkers.model_selection.copies import equal_by_chance
 from certifit.checkers.model_selection.intervals import IntervalClaim, rows_for_normal
-from certifit.checkers.model_selection.splits import SplitSizes, row_keys
+from certifit.checkers.model_selection.splits import Split, SplitSizes, row_keys
 from certifit.core import Certificate
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.leakage import columns_at
@@ -37,7 +37,7 @@ class CautionTuning:
     fewest_of_class: int = 20  # tested rows of every class, for scores of whole tests: areas, F1 and the like
     fewest_of_class_a_test: float = 4.0  # of an average test
     rows_of_class: int = 10  # on average, for folds, which leave fewer of each to fit
-    copied: float = 0.02  # share of tested rows that are copies of fitted ones
+    copied: float = 0.02  # share of tested rows that are copies of fitted ones, or of classes that were not fitted
     mostly_copied: float = 0.1  # from where on there is no interval: scores may be too good by as much
     agreeing: float = 0.95  # share of equal rows that have equal targets, where they are copies
     alike: float = 0.1  # correlation of the errors of rows that follow each other
@@ -183,6 +183,27 @@ def _numbers(values: Array) -> Array:
     return np.where(finite, found, found[finite].mean() if finite.any() else 0.0)
 
 
+def unseen_class_doubts(
+    problem: AssessedProblem, splits: Sequence[Split], tuning: CautionTuning = CautionTuning()
+) -> list[IntervalDoubt]:
+    """Return why given splits say nothing of a model fitted to all rows, which knows classes that theirs do not.
+
+    Folds in the order of a sorted table are like this, whose tests are of one class that no other fold has.
+    """
+    if problem.classes is None or problem.groups is not None:
+        return []
+    unseen, tested = 0, 0
+    for train, test in splits:
+        known = np.bincount(problem.codes[train], minlength=len(problem.classes)) > 0
+        unseen += int(np.count_nonzero(~known[problem.codes[test]]))
+        tested += len(test)
+    share = unseen / max(1, tested)
+    if share <= tuning.copied:
+        return []
+    words = f"{100 * share:.3g} % of tested rows are of classes that were not fitted: rows want to be shuffled"
+    return [IntervalDoubt(words, share > tuning.mostly_copied)]
+
+
 def targets_agree(problem: AssessedProblem, least: float) -> bool:
     """Say whether rows that are equal in every column nearly all have the target of the first such row."""
     keys = row_keys(problem.X)
@@ -240,6 +261,9 @@ def _few_doubts(
         return []
     tested, of_a_test = tests
     n = len(tested.test)
+    if metric == "r2":
+        # Linearised rows: of folds of one row each they are the scores, of larger ones there are to be enough.
+        return skewness_doubts(claim.values if len(claim.values) == n else np.arange(n), tuning)
     if not isinstance(metric, str) or metric not in ROW_METRICS:
         return _few_of_class(problem, tested, of_a_test, tuning)
     if claim.way != "binomial":
@@ -257,6 +281,8 @@ def _few_doubts(
 
 def skewness_doubts(scores: Array, tuning: CautionTuning = CautionTuning()) -> list[IntervalDoubt]:
     """Return why the mean of scores of rows (n,) is not about normal."""
+    if (scores == scores[0]).all():
+        return [IntervalDoubt("all scores are alike, and tell nothing of their error")]
     if len(scores) >= rows_for_normal(scores, tuning.fewest_rows):
         return []
     words = f"{len(scores)} tested rows are few for a limit theorem where scores are as skewed as these"
