@@ -1,7 +1,7 @@
 """Write docs/tables/streams.md: which estimators fit, answer and audit a table without holding its rows, by source.
 
     python tools/streams.py            # writes the page
-    python tools/streams.py KMeans     # prints the lines of some estimators
+    python tools/streams.py KMeans     # writes the lines of some estimators anew
 
 Every estimator of tests/common/catalogue.py gets a table of more rows than any sample that is held by the way, as a
 Parquet file, a memory map, a CSV file and a Dask frame. Whoever asks for all rows at once is stopped there; for the
@@ -286,9 +286,20 @@ def lines(names: list[str]) -> tuple[list[str], list[str]]:
     return first, second
 
 
+def with_lines(text: str, found: Sequence[str]) -> str:
+    """The page with lines that were found anew in the places of the old ones."""
+    of_names = {(line.split("`")[1], line.count("|")): line for line in found}
+    told = text.split("\n")
+    places = {(line.split("`")[1], line.count("|")): k for k, line in enumerate(told) if line.startswith("| `")}
+    for name, line in of_names.items():
+        told[places[name]] = line
+    return "\n".join(told)
+
+
 if __name__ == "__main__":
     of_files, of_others = lines(sys.argv[1:])
+    page = HEAD + "\n".join(of_files) + "\n" + MORE + "\n".join(of_others) + "\n"
     if sys.argv[1:]:
-        print("\n".join([*of_files, *of_others]))
-    else:
-        PAGE.write_text(HEAD + "\n".join(of_files) + "\n" + MORE + "\n".join(of_others) + "\n", encoding="utf-8")
+        before = PAGE.read_text(encoding="utf-8")
+        page = with_lines(HEAD + before[before.index("| --- |") :].split("\n", 1)[1], [*of_files, *of_others])
+    PAGE.write_text(page, encoding="utf-8")

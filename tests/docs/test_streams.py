@@ -64,6 +64,18 @@ def test_what_is_kept_for_each_row_is_counted_however_blocks_give_it(tmp_path):
     assert (joined.passes, joined.kept) == (1, 8.0)
 
 
+def test_audits_of_mini_batches_keep_nothing_of_a_row(tmp_path):
+    (entry,) = (entry for entry in ONCE if entry.cls.__name__ == "MiniBatchKMeans")
+    fit, audit = readings_of(entry, 20_000, tmp_path)
+    assert (fit.kept, audit.kept) == (4.0, 0.0)
+
+
+def test_lines_that_are_written_anew_take_the_places_of_the_old_ones():
+    page = "one\n| `A` | 1 | 2 | 3 |\n| `B` | 1 | 2 | 3 |\ntwo\n| `A` | 1 | 2 | 3 | all |\n"
+    found = TOOL.with_lines(page, ["| `A` | 4 | 5 | 6 |", "| `A` | 7 | 8 | 9 | all |"])
+    assert found == "one\n| `A` | 4 | 5 | 6 |\n| `B` | 1 | 2 | 3 |\ntwo\n| `A` | 7 | 8 | 9 | all |\n"
+
+
 @pytest.mark.parametrize("name", ["GaussianNB"])
 def test_a_line_is_what_the_tool_finds(name):
     (of_files,), (of_others,) = TOOL.lines([name])

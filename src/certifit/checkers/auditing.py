@@ -48,6 +48,7 @@ def audit(
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
     like : a known class, or its name, whose problem the model solved, for classes that are not known by their name
+        and for subclasses of certifit's
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
         clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
 

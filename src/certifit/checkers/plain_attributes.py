@@ -20,8 +20,8 @@ from certifit.rows import Array
 # Of labels, names and what is said in words: whatever their entries are, they stand in plain containers.
 WORDS = (
     "classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_", "features_",
-    "covariance_type_", "layers_", "category_labels_", "columns_", "target_", "calibration_groups_",
-    "calibration_strata_",
+    "covariance_type_", "layers_", "category_labels_", "columns_", "target_", "search_",
+    "calibration_groups_", "calibration_strata_",
 )  # fmt: skip
 # None where there is nothing to say.
 OPTIONAL = ("covariance_", "pvalues_", "weight_", "target_", "calibration_groups_", "calibration_strata_")
@@ -94,7 +94,7 @@ def _part_that_is_not_plain(value: Any, words: bool = False) -> Any:
     if isinstance(value, (bool, np.bool_, Real)):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        return _field_that_is_not_plain(value, words)
+        return _field_that_is_not_plain(value)
     if type(value) is dict:
         parts = list(value.values())
     elif isinstance(value, (list, tuple)):
@@ -108,13 +108,15 @@ def _part_that_is_not_plain(value: Any, words: bool = False) -> Any:
     return next((part for part in found if part is not None), None)
 
 
-def _field_that_is_not_plain(record: Any, words: bool) -> Any:
-    """The same for the fields of a record, such as a tree, that is made of arrays."""
+def _field_that_is_not_plain(record: Any) -> Any:
+    """The same for the fields of a record, such as a tree: what is declared as an array or a number must be one."""
     for one in fields(record):
         part = getattr(record, one.name)
         if one.type in ("Array", Array) and not (isinstance(part, np.ndarray) and is_plain_array(part)):
             return part if part is not None else "None"
-        wrong = None if part is None else _part_that_is_not_plain(part, words)
+        if one.type in ("float", "int") and not isinstance(part, Real):
+            return part if part is not None else "None"
+        wrong = None if part is None else _part_that_is_not_plain(part, True)
         if wrong is not None:
             return wrong
     return None

@@ -15,7 +15,7 @@ from certifit.checkers.svm.adapter import audit_svc, audit_svr
 from certifit.svm.joint_kernel.joint_smo import JointSmoTuning
 from certifit.svm.kernel.expansion import KernelValueTuning
 from certifit.svm.kernel.exponential_loops import exp_single
-from certifit.svm.kernel.gram import GivenGram, KernelCache, RadialGram, gram_of, kernel_rows
+from certifit.svm.kernel.gram import GivenGram, KernelCache, RadialGram, WholeMatrix, gram_of, kernel_rows
 from certifit.svm.kernel.kernels import RBF, Linear
 from certifit.svm.kernel.smo import SmoTuning
 from certifit.svm.kernel.svc import SVC
@@ -174,6 +174,39 @@ def test_what_is_kept():
         kept = kernel_rows(gram, 600 * 513 * gram.dtype.itemsize / 1e6)
         assert isinstance(kept, KernelCache)
         assert kept.most == 512
+    small = gram_of(X[:500], Linear(), single=False)
+    assert isinstance(kernel_rows(small, 2.0), WholeMatrix)
+    assert kernel_rows(small, 1.9) is small
+
+
+def test_values_of_a_small_matrix_are_computed_once_and_when_asked_for():
+    X, calls = table(), []
+    gram = gram_of(X, lambda A, B: calls.append(len(A)) or linear_kernel(A, B), single=False)
+    rows, K = kernel_rows(gram, 200.0), linear_kernel(X)
+    assert isinstance(rows, WholeMatrix)
+    assert not calls
+    every, some, f = np.arange(len(X)), np.array([3, 200, 7]), np.ones(len(X))
+    np.testing.assert_allclose(rows.square(every), K, atol=1e-12)
+    np.testing.assert_allclose(rows.square(some), K[np.ix_(some, some)], atol=1e-12)
+    np.testing.assert_allclose(rows.square(every[::-1]), K[::-1, ::-1], atol=1e-12)
+    np.testing.assert_allclose(rows.add(f, some, np.array([1.0, 0.0, -2.0])), f + K[3] - 2 * K[7], atol=1e-11)
+    assert len(calls) == 1
+
+
+def test_machines_of_pairs_share_one_matrix_where_it_has_room():
+    """A kernel is asked for fewer values, and machines are the same."""
+    X, asked = table(), []
+
+    def kernel(A, B):
+        asked.append(len(A) * len(B))
+        return rbf_kernel(A, B, gamma=0.3)
+
+    y, megabytes = np.arange(len(X)) % 3, 8e-6 * len(X) ** 2
+    shared, counts = SVC(kernel=kernel, cache_size=1.01 * megabytes).fit(X, y), sum(asked)
+    asked.clear()
+    apart = SVC(kernel=kernel, cache_size=0.99 * megabytes).fit(X, y)
+    assert counts < sum(asked)
+    np.testing.assert_allclose(shared.decision_function(X), apart.decision_function(X), atol=1e-9)
 
 
 # ------------------------------------------------------------------------------------------ numba and NumPy

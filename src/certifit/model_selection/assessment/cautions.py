@@ -171,7 +171,7 @@ def told_by_columns(problem: AssessedProblem, rows: Array, errors: Array, tuning
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows that every tree has drawn: they are told 0
         said = np.nan_to_num(trees.fit(np.column_stack(columns), errors).oob_prediction_)
-    return neighbours_alike(problem, rows, errors - said, tuning) <= tuning.too_alike
+    return neighbour_correlation(problem, rows, errors - said) <= tuning.too_alike
 
 
 def _numbers(values: Array) -> Array:
@@ -225,12 +225,18 @@ def answer_errors(problem: AssessedProblem, tested: UnseenAnswers) -> Array | No
 def neighbours_alike(
     problem: AssessedProblem, rows: Array, errors: Array, tuning: CautionTuning = CautionTuning()
 ) -> float:
-    """Return the correlation of the errors (m,) of rows (m,) that follow each other, 0 where it may be chance.
+    """Return the correlation of the errors (m,) of rows (m,) that follow each other, 0 where it may be chance."""
+    rows, errors = rows[: tuning.most_followed], errors[: tuning.most_followed]
+    share = neighbour_correlation(problem, rows, errors)
+    return share if share > tuning.alike and share * np.sqrt(len(rows)) > tuning.sure else 0.0
+
+
+def neighbour_correlation(problem: AssessedProblem, rows: Array, errors: Array) -> float:
+    """Return the correlation of the errors (m,) of rows (m,) that follow each other.
 
     In a table that is sorted by its target neighbours have like errors although rows are independent: nothing is
     told there, and errors of classes are compared with those of their own class.
     """
-    rows, errors = rows[: tuning.most_followed], errors[: tuning.most_followed]
     if problem.classes is not None:
         codes = problem.codes[rows]
         errors = errors - (np.bincount(codes, errors) / np.maximum(np.bincount(codes), 1))[codes]
@@ -242,8 +248,7 @@ def neighbours_alike(
     if size == 0:
         return 0.0
     apart /= size
-    share = float(apart[1:] @ apart[:-1]) / float(apart @ apart)
-    return share if share > tuning.alike and share * np.sqrt(len(rows)) > tuning.sure else 0.0
+    return float(apart[1:] @ apart[:-1]) / float(apart @ apart)
 
 
 # Rows that are too few ----------------------------------------------------------------------------------------------

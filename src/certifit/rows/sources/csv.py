@@ -63,10 +63,11 @@ class CsvFile(Table):
         """Those of some columns of whole numbers that have one like 01234 in the first block: zeros say something."""
         if not whole:
             return set()
-        with self._open(dict.fromkeys(whole, pa.string())) as reader:
+        as_text = dict.fromkeys(whole, pa.string())  # each name once: columns of one name are refused later
+        with self._open(as_text) as reader:
             first = next(iter(reader))
         led = (pc.any(pc.match_substring_regex(column, "^ *[-+]?0[0-9]")).as_py() for column in first.columns)
-        return {name for name, has_zeros in zip(whole, led, strict=True) if has_zeros}
+        return {name for name, has_zeros in zip(as_text, led, strict=True) if has_zeros}
 
     def select(self, types: Types) -> Self:
         self.n_rows = sum(batch.num_rows for batch in self.read(types, 0))

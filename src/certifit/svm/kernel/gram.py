@@ -6,6 +6,7 @@
 | `FunctionGram` | any kernel or function, and any rows |
 | `GivenGram` | kernel='precomputed': the values are there already |
 | `KernelCache` | any of these; its most recently used rows are kept |
+| `WholeMatrix` | any of these with so few rows that all are kept |
 
 A solver sees either a Gram matrix or a cache of one, as `optimise.working_sets.KernelRows`: see `kernel_rows`.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -225,15 +226,44 @@ def _add_kept(f: Array, K: Array, slots: Array, change: Array, columns: slice) -
     return f[columns] + K[slots, columns].astype(np.float64).T @ change
 
 
+class WholeMatrix:
+    """All values of a small kernel matrix, computed when any are first asked for."""
+
+    memory: None = None
+
+    def __init__(self, gram: Gram) -> None:
+        self.gram, self.n, self.most = gram, gram.n, gram.n
+
+    @cached_property
+    def values(self) -> Array:
+        """The matrix (n, n)."""
+        if isinstance(self.gram, GivenGram):
+            return self.gram.G
+        out, every = np.empty((self.n, self.n), self.gram.dtype), np.arange(self.n)
+        self.gram.fill(out, every, every)
+        return out
+
+    def square(self, rows: Array) -> Array:
+        return working_square(self.values, rows, rows)
+
+    def add(self, f: Array, rows: Array, change: Array) -> Array:
+        return _add_kept(f, self.values, rows, change, slice(0, self.n))
+
+    def at_hand(self) -> Array:
+        return np.ones(self.n, bool)
+
+
 def cache_rows(gram: Gram, megabytes: float) -> int:
     """How many rows of a kernel matrix a cache of this size keeps."""
     return min(max(16, int(megabytes * 1e6 / (gram.n * gram.dtype.itemsize))), gram.n)
 
 
 def kernel_rows(gram: Gram, megabytes: float) -> KernelRows:
-    """A cache of the matrix, or the matrix itself where a cache would not help.
+    """The whole matrix if it is small, a cache of it, or the matrix itself where a cache would not help.
 
     It does not if it has no room for a whole working set, nor if values are cheap and it has no room for all rows.
     """
+    if gram.n <= min(gram.tuning.kept_rows, cache_rows(gram, megabytes)):
+        return WholeMatrix(gram)
     needed = gram.n if gram.cheap else min(gram.tuning.kept_rows, gram.n)
     return KernelCache(gram, megabytes) if cache_rows(gram, megabytes) >= needed else gram

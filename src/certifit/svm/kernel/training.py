@@ -34,10 +34,11 @@ from certifit.rows.kept_passes import kept
 from certifit.svm.joint_kernel.joint_smo import JointSmoTuning
 from certifit.svm.kernel import smo
 from certifit.svm.kernel.expansion import KernelValueTuning, expansion
-from certifit.svm.kernel.gram import GivenGram, Gram, gram_of, kernel_rows
+from certifit.svm.kernel.gram import GivenGram, Gram, WholeMatrix, gram_of, kernel_rows
 from certifit.svm.kernel.kernels import CentredLinear, ProjectedGram
 from certifit.svm.kernel.linear_start import LinearStartTuning, linear_start
 from certifit.svm.kernel.smo import SmoTuning
+from certifit.svm.kernel.smo_loops import working_square
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class KernelMachineTuning:
 
     witness_rows: int = 1500  # rows of a Gram matrix that are searched for a proof that it is no kernel's
     projected_rows: int = 3000  # most rows of a Gram matrix that is decomposed whole
+    shared_rows: int = 2000  # most rows whose kernel matrix is computed whole for machines of some of them
     single_from: int = 2000  # rows beyond which kernel values may be float32: below, float64 costs nothing,
     single_tol: float = 1e-4  # from this relative gap on,
     single_C: float = 10.0  # if no C is larger
@@ -96,6 +98,14 @@ class TrainingRows:
         if self.kernel is None:
             return GivenGram(self.X[np.ix_(rows, rows)] if len(rows) < len(self.X) else self.X, self.tuning)
         return gram_of(self.X if len(rows) == self.X.shape[0] else self.X[rows], self.kernel, single, self.tuning)
+
+    def part_of_gram(self, rows: Array) -> Gram:
+        """The same of some rows, out of the matrix of all, which is kept: machines of pairs of classes share it."""
+        return GivenGram(working_square(self._whole_matrix.values, rows, rows), self.tuning)
+
+    @cached_property
+    def _whole_matrix(self) -> WholeMatrix:
+        return WholeMatrix(self.gram(np.arange(len(self.y)), False))
 
     @property
     def rows(self) -> Matrix:
@@ -192,6 +202,9 @@ class TrainingTask:
 
     def gram(self, data: TrainingRows, rows: Array, C: Array) -> Gram:
         """The kernel matrix of some rows with weights C (m,), in float32 where the tolerance allows that."""
+        n = len(data.y)
+        if len(rows) < n <= self.tuning.shared_rows and 8e-6 * n * n <= self.cache_size:
+            return data.part_of_gram(rows)
         return data.gram(rows, self.tuning.tolerates_single(C, self.tol))
 
     def limits(self, gram: Gram) -> RoundLimits:
