@@ -6,10 +6,11 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def browser() -> Iterator[Browser]:
     theirs_in, to = os.pipe()
     back, theirs_out = os.pipe()
 
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         quiet = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
         quiet += ["--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-sync"]
         # Chromium reads commands from descriptor 3 and answers to 4.
@@ -113,6 +114,7 @@ def browser() -> Iterator[Browser]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=(theirs_in, theirs_out),
+            start_new_session=True,
         )
         os.close(theirs_in)
         os.close(theirs_out)
@@ -121,5 +123,8 @@ def browser() -> Iterator[Browser]:
         finally:
             process.terminate()
             process.wait(timeout=20)
+            # Its children may outlive it for a moment, and write to the profile while it is removed.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             os.close(to)
             os.close(back)

@@ -26,7 +26,7 @@ import numpy as np
 import certifit
 from benchmarks.reporting import RESULTS, machine
 from benchmarks.scaling_page import write_page
-from certifit.rows import Rows, set_threads
+from certifit.rows import ArrayRows, Rows, set_threads
 from certifit.rows.sources.dask import DaskRows
 from certifit.rows.sources.dask_partitions import PartitionStore, PartitionTuning
 
@@ -73,8 +73,8 @@ def timed_fits(X: Any, y: Any, n_rows: int, best_of: int = 1) -> dict[str, Timed
         for _ in range(best_of):
             sums: list[tuple[float, int]] = []  # when each was there, and its bytes
             begin = time.perf_counter()
-            noted = _noting(sums, n_rows, DaskRows._sum), _noting(sums, n_rows, Rows._sum)
-            with patch.object(DaskRows, "_sum", noted[0]), patch.object(Rows, "_sum", noted[1]):
+            noted = _noting(sums, n_rows, DaskRows._sum), _noting(sums, n_rows, ArrayRows._sum)
+            with patch.object(DaskRows, "_sum", noted[0]), patch.object(ArrayRows, "_sum", noted[1]):
                 answer = np.asarray(call())
             seconds = time.perf_counter() - begin
             received = float(np.mean([size for _, size in sums]))

@@ -1,7 +1,7 @@
 """Write docs/tables/streams.md: which estimators fit, answer and audit a table without holding its rows, by source.
 
     python tools/streams.py            # writes the page
-    python tools/streams.py KMeans     # prints the lines of some estimators
+    python tools/streams.py KMeans     # writes the lines of some estimators anew
 
 Every estimator of tests/common/catalogue.py gets a table of more rows than any sample that is held by the way, as a
 Parquet file, a memory map, a CSV file and a Dask frame. Whoever asks for all rows at once is stopped there; for the
@@ -32,7 +32,7 @@ from dask import dataframe as dd
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from certifit import audit
-from certifit.rows.block import BlockTuning, block_tuning
+from certifit.rows.block import BlockTuning, block_rows, block_tuning
 from certifit.rows.rows import ArrayRows, Rows
 from certifit.rows.sources.dask import DaskRows
 from certifit.rows.sources.streamed import FileRows
@@ -48,8 +48,9 @@ HEAD = f"""# What streams
 
 `python tools/streams.py` writes this page: every estimator, at the settings of its tests, is given a table of
 {ROWS:,} rows and four columns (32 bytes a row). *Holds the rows* means that all rows are asked for at once: the table
-must fit in memory. Otherwise rows are read block by block: so many passes, and the largest array that is kept beside
-them has so many bytes a row. Answers are as long as the table, unless `write_predictions` writes them to a file.
+must fit in memory. Otherwise they are read block by block: so many passes, and what one of them keeps of each row has
+so many bytes a row ([peaks of memory](../evidence/scaling.md)). Answers are as long as the table, unless
+`write_predictions` writes them to a file.
 `DecisionTreeClassifier` and `DecisionTreeRegressor` stream with `max_bins`.
 
 ## Parquet
@@ -117,6 +118,15 @@ class TableForm(NamedTuple):
         return self.X.drop(columns=self.y) if lazy else self.X
 
 
+def arrays_in(found: Any) -> Iterator[Any]:
+    """Every array in lists and tuples."""
+    if isinstance(found, np.ndarray):
+        yield found
+    elif isinstance(found, (list, tuple)):
+        for part in found:
+            yield from arrays_in(part)
+
+
 @contextmanager
 def watched(reading: Reading) -> Iterator[None]:
     """Count passes over a table that is not in memory, and stop who loads one whole."""
@@ -135,6 +145,16 @@ def watched(reading: Reading) -> Iterator[None]:
         def collect(rows: Rows, f: Callable[..., Any]) -> Any:
             found = plain(rows, f)
             keep(rows, [found])
+            return found
+
+        return collect
+
+    def listed(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def collect(rows: Rows, f: Callable[..., Any]) -> Any:
+            found = plain(rows, f)
+            size = block_rows(rows.n_features)
+            of_rows = {size, rows.n_rows % size} - {0}  # how many a block has
+            keep(rows, [array for array in arrays_in(found) if of_rows & {*array.shape}])
             return found
 
         return collect
@@ -159,6 +179,7 @@ def watched(reading: Reading) -> Iterator[None]:
     ]
     changes += [(kind, "map", mapped) for kind in (Rows, ArrayRows, FileRows)]
     changes += [(kind, "fill", filled) for kind in (Rows, ArrayRows, FileRows)]
+    changes += [(kind, "each", listed) for kind in (ArrayRows, FileRows, DaskRows)]
     with ExitStack() as patches:
         for kind, name, change in [*changes, (Rows, "load", refused)]:
             patches.enter_context(patch.object(kind, name, change(vars(kind)[name])))
@@ -265,9 +286,20 @@ def lines(names: list[str]) -> tuple[list[str], list[str]]:
     return first, second
 
 
+def with_lines(text: str, found: Sequence[str]) -> str:
+    """The page with lines that were found anew in the places of the old ones."""
+    of_names = {(line.split("`")[1], line.count("|")): line for line in found}
+    told = text.split("\n")
+    places = {(line.split("`")[1], line.count("|")): k for k, line in enumerate(told) if line.startswith("| `")}
+    for name, line in of_names.items():
+        told[places[name]] = line
+    return "\n".join(told)
+
+
 if __name__ == "__main__":
     of_files, of_others = lines(sys.argv[1:])
+    page = HEAD + "\n".join(of_files) + "\n" + MORE + "\n".join(of_others) + "\n"
     if sys.argv[1:]:
-        print("\n".join([*of_files, *of_others]))
-    else:
-        PAGE.write_text(HEAD + "\n".join(of_files) + "\n" + MORE + "\n".join(of_others) + "\n", encoding="utf-8")
+        before = PAGE.read_text(encoding="utf-8")
+        page = with_lines(HEAD + before[before.index("| --- |") :].split("\n", 1)[1], [*of_files, *of_others])
+    PAGE.write_text(page, encoding="utf-8")

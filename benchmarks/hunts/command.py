@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.hunts.cases import CASES_PER_SEED, Finding, Hunt, HuntTally, run_case, run_hunts
-from benchmarks.hunts.page import PAGE, code_at_hand, tables, write_page
+from benchmarks.hunts.page import PAGE, add_runs, code_at_hand, tables, write_page
 from benchmarks.reporting import say
 
 
@@ -47,8 +47,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=CASES_PER_SEED, metavar="N", help="most cases of each hunt")
     parser.add_argument("--case", type=int, metavar="NUMBER", help="replay this case of the hunt that --only names")
     parser.add_argument(
-        "--write", action="store_true", help="write what was tried to docs/evidence/what_was_tried.md"
+        "--write", action="store_true", help="add the run to the record and write docs/evidence/what_was_tried.md"
     )
+    parser.add_argument("--anew", action="store_true", help="with --write: forget the earlier runs of these hunts")
     parser.add_argument("--page", type=Path, default=PAGE, metavar="FILE", help="where --write writes")
     asked = parser.parse_args(arguments)
     if asked.case is not None and (asked.only is None or len(asked.only) != 1):
@@ -68,7 +69,8 @@ def main(arguments: Sequence[str]) -> int:
     print("\n".join(table.markdown() for table in tables(tallies)))
     print(listing(tallies))
     if asked.write:
-        write_page(tallies, asked.seed, code, asked.page)
+        add_runs(tallies, asked.seed, code, asked.anew)
+        write_page(hunts, asked.page)
         say(f"saved {asked.page}")
     return int(any(tally.findings for tally in tallies))
 

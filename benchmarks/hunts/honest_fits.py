@@ -39,13 +39,14 @@ ALLOWED = (
     SingularClassWarning,
     UndefinedMetricWarning,  # scikit-learn's, of folds with one row
 )  # a CertificateWarning is a ConvergenceWarning
-# What feature selection says of columns, scikit-learn's splitters and ours of classes with fewer rows than folds, and
-# kernel machines of weights that LIBSVM takes for 0.
+# What feature selection says of columns, scikit-learn's splitters and ours of classes with fewer rows than folds,
+# kernel machines of weights that LIBSVM takes for 0, and convolutions of images that nobody has scaled.
 SAYINGS = (
     "constant, with score 0",
     "The least populated class in y",
     "folds lack a class",
     "Rows of negative weight",
+    "Got images with",
 )
 PRIVATE = re.compile(r"(?<![\w.'\"])_[a-z]\w*|\b\w+Error\b|NoneType|object at 0x")
 LONGEST = 400

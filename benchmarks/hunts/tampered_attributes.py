@@ -115,7 +115,7 @@ def _try_one(
         changed = [m for m in changed if m not in ("predict", "score")]
     if _same_weights(whole, name, hurt):
         changed = [m for m in changed if m != "sample"]
-    if changed and not _another_best_split(name, changed):
+    if changed and not _another_best_split(name, changed) and not _shares_of_nothing(before, changed, close):
         case.find("damage unseen", whole, f"{words} changes {', '.join(changed)}")
 
 
@@ -221,6 +221,14 @@ def _another_best_split(name: str, changed: list[str]) -> bool:
     it is. Repeated columns have such, and so have few rows.
     """
     return name in ("trees_", "tree_", "members_") and changed == ["feature_importances_"]
+
+
+def _shares_of_nothing(before: dict[str, Any], changed: list[str], close: float) -> bool:
+    """Whether importances alone changed, and predictions are all the same: shares of functions that are next to 0."""
+    said = before.get("predict")
+    if changed != ["feature_importances_"] or np.asarray(said).dtype.kind != "f":
+        return False
+    return bool(np.ptp(said) <= close * np.abs(said).max())
 
 
 def _equal_components(whole: Any, model: Any, name: str, X: Any) -> bool:

@@ -149,7 +149,8 @@ def _check_against(case: HuntCase, own: Any, words: str, found: Certificate, bes
     sized = any(name in found.facts for name in ("size of the model", "size of the additive model"))
     if math.isfinite(found.bound) and not sized:
         case.count("bounds compared")
-        if found.bound > best + max(rounding * 1e-3, 1e-9) * abs(best) + 1e-15 * rounding / 1e-9 * found.scale:
+        scale = abs(found.scale)  # below 0 where a damaged strength is
+        if found.bound > best + max(rounding * 1e-3, 1e-9) * abs(best) + 1e-15 * rounding / 1e-9 * scale:
             case.find("bound above the optimum", own, f"{words}: bound {found.bound!r}, best known {best!r}")
     if found.holds and found.kind == "optimal":
         allowed = found.tol * abs(found.objective) + rounding * max(abs(found.objective), 1e-3 * found.scale)

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 def _sentence(got: str, wanted: str, fix: str) -> str:
-    return f"Got {got}; wanted {wanted}." + (f" {fix}" if fix else "")
+    return visible(f"Got {got}; wanted {wanted}." + (f" {fix}" if fix else ""))
+
+
+def visible(text: str) -> str:
+    """Text with control characters from data as their escapes: a terminal would obey them."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 class DataError(ValueError):

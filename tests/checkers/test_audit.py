@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn import cluster, decomposition, linear_model, svm
+from sklearn import cluster, decomposition, ensemble, linear_model, svm, tree
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -573,3 +573,47 @@ def test_compare_names_the_models_of_a_list():
     for wrong in ([], {}, theirs):
         with pytest.raises(DataError, match="fitted models by name, or a list"):
             compare(wrong, X3, Y3)
+
+
+# ---------------------------------------------------------------------------------------- trees and weights
+@pytest.mark.parametrize(
+    "model",
+    [
+        tree.DecisionTreeClassifier(class_weight="balanced"),
+        ensemble.RandomForestClassifier(3, class_weight="balanced"),
+        ensemble.ExtraTreesClassifier(3, class_weight="balanced_subsample"),
+        ensemble.HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5, class_weight="balanced"),
+    ],
+)
+@pytest.mark.parametrize("weights", ["uneven", "some of them 0", "equal"])
+def test_balance_of_scikit_learns_trees_is_its_own(model, weights):
+    # By weights in forests, by numbers of rows elsewhere, rows of weight 0 among them.
+    w = {"uneven": W3, "some of them 0": np.where(np.arange(150) % 4, W3, 0.0), "equal": None}[weights]
+    kept = np.flatnonzero(np.arange(150) > 20)  # classes of different size
+    X, y, w = X3[kept], Y3[kept], None if w is None else w[kept]
+    model = clone(model).set_params(random_state=0).fit(X, y, sample_weight=w)
+    found = audit(model, X, y, w)
+    assert found.holds, found
+    other = audit(model.set_params(class_weight=None), X, y, w)
+    assert not other.holds
+
+
+@pytest.mark.parametrize("kind", [ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor])
+def test_scikit_learns_impurities_of_light_nodes(kind):
+    # Those of a child whose sibling weighs 10^9 times as much have lost as many digits.
+    w = W3**4
+    model = kind(10, random_state=0).fit(X3, Y3, sample_weight=w)
+    found = audit(model, X3, Y3, w)
+    assert found.holds, found
+    model.estimators_[0].tree_.impurity[0] *= 1 + 1e-9
+    assert not audit(model, X3, Y3, w).holds
+
+
+@pytest.mark.parametrize("family", ["poisson", "geometric", "exponential", ["poisson", "gaussian", "bernoulli"]])
+def test_parameters_of_any_family_are_plain(family):
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.poisson(2, size=(60, 2)), rng.integers(2, size=60)]) + 0.0, np.arange(60) % 2
+    assert audit(certifit.NaiveBayes(family=family).fit(X, y), X, y).holds
+    if isinstance(family, str):
+        model = certifit.Mixture(family=family, n_components=2, random_state=0, max_iter=500).fit(X)
+        assert audit(model, X).holds == model.certificate_.holds

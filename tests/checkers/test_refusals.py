@@ -4,7 +4,17 @@ import copy
 
 import numpy as np
 import pytest
-from sklearn import cluster, covariance, decomposition, gaussian_process, linear_model, neighbors, svm
+from sklearn import (
+    cluster,
+    covariance,
+    decomposition,
+    ensemble,
+    gaussian_process,
+    linear_model,
+    multiclass,
+    neighbors,
+    svm,
+)
 from sklearn.datasets import load_iris
 
 import certifit
@@ -45,6 +55,17 @@ class Lasso(linear_model.Lasso):
 
 class GroupLasso(Lasso):
     """Its penalty is on groups of columns: no Lasso, though a subclass."""
+
+
+def test_what_would_work_is_named():
+    members = [("a", linear_model.LogisticRegression(max_iter=1000))]
+    for model in (ensemble.VotingClassifier(members), multiclass.OneVsRestClassifier(members[0][1])):
+        with pytest.raises(DataError, match="Audit its members"):
+            audit(model.fit(X, Y), X, Y)
+    path = linear_model.LassoLars(0.01).fit(X, Y)
+    with pytest.raises(DataError, match="like='Lasso'"):
+        audit(path, X, Y)
+    assert audit(path, X, Y, like="Lasso").holds
 
 
 def test_a_subclass_is_not_its_base():

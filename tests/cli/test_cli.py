@@ -525,6 +525,16 @@ def test_names_from_data_are_not_markup_on_the_terminal():
     assert "\x1b" not in out
 
 
+def test_errors_do_not_send_names_and_cells_from_data_to_the_terminal_as_they_are():
+    write("t.csv", "x,y\n" + "\n".join(f"{k * k},{k % 2}" for k in range(40)))
+    run("fit", "t.csv", "--target", "y", "--model", "linear", "-o", "m.certifit")
+    write("u.csv", "x,y\nno\x1b[2Jnumber,1\n")
+    for command in (("predict", "m.certifit", "u.csv"), ("audit", "m\x1b[2J.certifit", "t.csv")):
+        message = refused(*command)
+        assert "\\x1b[2J" in message
+        assert "\x1b" not in message
+
+
 def test_a_class_of_one_row_is_not_cross_validated():
     table = small(31).set_column(1, "y", pa.array(["a", "b"] * 15 + ["c"]))
     parquet.write_table(table, "t.parquet")

@@ -4,11 +4,13 @@ import io
 import pickle
 import re
 import warnings
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.callback import ProgressBar as ScikitProgressBar
 from sklearn.callback import ScoringMonitor
@@ -129,6 +131,16 @@ def check_what_is_left(model, X, error):
         assert len(model.predict(X)) == len(X)
     else:
         assert unfitted(model)
+
+
+@every_estimator
+def test_weights_can_be_routed(entry):
+    """scikit-learn's routing reads the arguments of every method that learns."""
+    with config_context(enable_metadata_routing=True):
+        model = entry.make()
+        for name in ("set_fit_request", "set_partial_fit_request"):
+            if hasattr(model, name) and "sample_weight" in signature(getattr(model, name)).parameters:
+                assert getattr(model, name)(sample_weight=True) is model
 
 
 @pytest.mark.parametrize("entry", [e for e in ONCE if e.is_sum], ids=str)

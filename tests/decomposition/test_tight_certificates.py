@@ -398,3 +398,14 @@ def test_planes_are_compared_only_with_those_of_the_same_problem():
     problems = table.problems
     assert problems["pca"] == problems["power"] == problems["batches"] == problems["scikit-learn's"]
     assert len(set(problems.values())) == 5
+
+
+@pytest.mark.parametrize(("far", "hidden"), [(0.0, None), (1e9, "2 of 3")])
+def test_axes_hidden_by_rounding_are_named(far, hidden):
+    """Beside one row at 1e9 the sums of squares have no digit left for variances near 1."""
+    X = np.random.default_rng(0).normal(size=(80, 4))
+    X[0] += far
+    found = audit(IncrementalPCA(3).fit(X), X)
+    said = found.facts.get("axes of which nothing is proved")
+    assert found.holds
+    assert said is None if hidden is None else str(said).startswith(hidden)

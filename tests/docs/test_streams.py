@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from certifit import audit
+from certifit.rows import as_rows
 from certifit.rows.block import BlockTuning, block_tuning
 from tests.common.catalogue import ONCE
 from tests.common.test_house import load_tool
@@ -50,6 +52,28 @@ def test_passes_of_audits_that_are_counted_here(tmp_path):
     assert len(streamed) > 30
     assert set(larger) <= set(streamed)
     assert {name: passes for name, passes in streamed.items() if not 0 < passes[1] <= 2 * passes[0]} == {}
+
+
+def test_what_is_kept_for_each_row_is_counted_however_blocks_give_it(tmp_path):
+    table = TOOL.in_form("Parquet", np.zeros((1000, 2)), None, tmp_path, 0)
+    with block_tuning(BlockTuning(fixed_rows=300)):
+        rows = as_rows(table.X)
+        lists = TOOL.reads(lambda: rows.each(lambda block: (np.zeros((3, len(block.w))), [block.w], np.zeros(5))))
+        joined = TOOL.reads(lambda: rows.map(lambda block: block.w))
+    assert (lists.passes, lists.kept) == (1, 32.0)
+    assert (joined.passes, joined.kept) == (1, 8.0)
+
+
+def test_audits_of_mini_batches_keep_nothing_of_a_row(tmp_path):
+    (entry,) = (entry for entry in ONCE if entry.cls.__name__ == "MiniBatchKMeans")
+    fit, audit = readings_of(entry, 20_000, tmp_path)
+    assert (fit.kept, audit.kept) == (4.0, 0.0)
+
+
+def test_lines_that_are_written_anew_take_the_places_of_the_old_ones():
+    page = "one\n| `A` | 1 | 2 | 3 |\n| `B` | 1 | 2 | 3 |\ntwo\n| `A` | 1 | 2 | 3 | all |\n"
+    found = TOOL.with_lines(page, ["| `A` | 4 | 5 | 6 |", "| `A` | 7 | 8 | 9 | all |"])
+    assert found == "one\n| `A` | 4 | 5 | 6 |\n| `B` | 1 | 2 | 3 |\ntwo\n| `A` | 7 | 8 | 9 | all |\n"
 
 
 @pytest.mark.parametrize("name", ["GaussianNB"])

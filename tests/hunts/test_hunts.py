@@ -15,7 +15,7 @@ from benchmarks.hunts.cases import Hunt, HuntCase, run_case, run_hunts
 from benchmarks.hunts.command import all_hunts, listing, main
 from benchmarks.hunts.foreign_verdicts import judge
 from benchmarks.hunts.honest_fits import riddle, rounding_of_covariances
-from benchmarks.hunts.page import write_page
+from benchmarks.hunts.page import add_runs, write_page
 from benchmarks.hunts.random_models import MODELS
 from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
 from benchmarks.hunts.separation import separable
@@ -188,12 +188,34 @@ def test_findings_are_counted_listed_and_written(tmp_path):
     assert tallies[2].too_slow == 2
     assert "python -m benchmarks hunt --only a --case 3000000" in listing(tallies)
     assert "the hunt itself failed" in listing(tallies)
-    write_page(tallies, 3, "commit abc", tmp_path / "page.md")
-    page = (tmp_path / "page.md").read_text()
+    page = written(tallies, hunts, tmp_path)
     assert "| tries | 2 |" in page
-    assert "seed 3, 0 minutes, commit abc" in page
+    assert "seed 3, 0.0 minutes, commit abc" in page
     assert "**found: something**" in page
     assert "given up after 0.05 s | 2" in page
+    assert page.count("--case 3000000`") == 2  # the first case in which each was found
+
+
+def written(tallies, hunts, folder, seed=3, **how):
+    """The page after this run."""
+    add_runs(tallies, seed, "commit abc", path=folder / "record.json", **how)
+    write_page({hunt.name: hunt for hunt in hunts}, folder / "page.md", folder / "record.json")
+    return (folder / "page.md").read_text()
+
+
+def test_runs_of_several_seeds_add_up_and_hunts_that_did_not_run_stay(tmp_path):
+    hunts = [Hunt("a", "A", "nothing", finds), Hunt("b", "B", "nothing", fails)]
+    both = run_hunts(hunts, seed=3, minutes=1, most=2)
+    written(both, hunts, tmp_path)
+    assert "| tries | 2 |" in written(both, hunts, tmp_path)  # the same run again, not a second one
+    page = written(both[:1], hunts, tmp_path, seed=4)
+    assert "| tries | 4 |" in page
+    assert "**B: nothing**" in page
+    assert page.count("seed 4") == 1
+    page = written(both[:1], hunts, tmp_path, seed=5, anew=True)
+    assert "| tries | 2 |" in page
+    assert "**B: nothing**" in page
+    assert "seed 4" not in page
 
 
 def test_the_command_replays_a_case(capsys):

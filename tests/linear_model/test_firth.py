@@ -7,6 +7,7 @@ from pyarrow import parquet
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.datasets import load_breast_cancer
 
 from certifit import DataError, LogisticRegression, NoSolutionError, audit
 from tests.common.catalogue import three, two
@@ -229,3 +230,12 @@ def test_three_classes_and_collinear_columns_are_refused():
     for bad in (np.column_stack([X, X[:, 0]]), np.column_stack([X, np.ones(len(X))])):
         with pytest.raises(DataError, match="combinations of others"):
             firth().fit(bad, y)
+
+
+def test_columns_in_any_units_are_fitted():
+    """The determinant of nearly collinear columns loses digits, which must not stop the line search."""
+    X, y = load_breast_cancer(return_X_y=True)
+    raw = LogisticRegression(penalty="firth").fit(X, y)
+    scaled = LogisticRegression(penalty="firth").fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    assert raw.certificate_.holds
+    np.testing.assert_allclose(raw.coef_ * X.std(axis=0), scaled.coef_, atol=1e-4)

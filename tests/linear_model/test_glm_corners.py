@@ -189,6 +189,15 @@ def test_null_deviance_is_judged_by_its_own_rounding():
     assert not audit(model, X, y).holds
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_ridge_penalty_of_equal_rows_asks_for_one_step(dtype):
+    X, y = np.tile([8.9575e6, 563.8, 4.17e6, 0.0], (5, 1)).astype(dtype), np.array([-1.0, 1, 1, -1, 1])
+    model = Ridge().fit(X, y)
+    assert (model.coef_ == 0).all()
+    assert np.max(model.n_iter_) <= 2
+    assert model.certificate_.holds
+
+
 def test_a_strong_ridge_penalty_leaves_small_coefficients_not_zeros():
     """The start is proved close enough at once; one step from there is the solution (X'X + αI)⁻¹ X'y."""
     X = np.random.default_rng(0).normal(size=(40, 3))

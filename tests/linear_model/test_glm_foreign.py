@@ -56,8 +56,11 @@ def test_statsmodels_weights_belong_to_their_rows(sm):
         assert audit(found[name], A, Y).holds
         with pytest.raises(DataError, match="other rows"):
             audit(found[name], A[:40], Y[:40])
-    with pytest.raises(DataError, match="without X and y"):
-        audit(found["GLS"], A, Y)
+    assert audit(found["GLS"], A, Y).holds
+    assert audit(found["GLS"], Z, Y).holds
+    for other in ((A[:40], Y[:40]), (A, Y + 1.0), (A[::-1], Y)):
+        with pytest.raises(DataError, match="without X and y"):
+            audit(found["GLS"], *other)
     assert not audit(found["WLS"], A, Y, np.ones(N)).holds
 
 
@@ -70,6 +73,11 @@ def test_statsmodels_fits_of_another_problem_are_refused(sm):
     for fit in (sm.OLS(Y, A).fit_regularized(alpha=0.1), sm.Poisson(Y, A).fit_regularized(alpha=0.1, disp=0)):
         with pytest.raises(DataError, match="Lasso, ElasticNet and GeneralizedLinearRegressor"):
             audit(fit)
+    for fit in (sm.RLM(Y, A).fit(), sm.MNLogit(np.minimum(Y, 2), A).fit(disp=0), sm.QuantReg(Y, A).fit()):
+        with pytest.raises(DataError, match="OLS, WLS, GLS") as caught:
+            audit(fit, A, Y)
+        assert "like=" not in str(caught.value)  # all results descend from those of a regression
+        assert "None" not in str(caught.value)
 
 
 class Lasso(linear_model.Lasso):

@@ -86,6 +86,32 @@ def test_more_columns_than_rows(cls):
     np.testing.assert_allclose(model.predict(wide), theirs.predict(wide), atol=1e-3)
 
 
+COLLINEAR = {
+    "indicators of all levels": np.eye(4)[RNG.integers(4, size=60)],
+    "a column twice": X[:, :1],
+    "a sum": X.sum(axis=1, keepdims=True),
+    "the negative": -X,
+    "constants": np.column_stack([np.zeros(60), np.ones(60)]),
+    "more columns than rows": RNG.normal(size=(60, 70)),
+}
+
+
+@pytest.mark.parametrize("more", COLLINEAR.values(), ids=COLLINEAR)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_squares_of_collinear_columns_are_proved(more, intercept):
+    """The Hessian is singular: columns that are held at 0 by their slopes are left out of it."""
+    Z, w = np.hstack([X, more]), RNG.exponential(size=60)
+    model = LinearRegression(positive=True, fit_intercept=intercept).fit(Z, y, w)
+    shift = np.average(Z, axis=0, weights=w) if intercept else 0.0
+    root = np.sqrt(w)[:, None] * np.column_stack([Z - shift, y - (np.average(y, weights=w) if intercept else 0.0)])
+    least = nnls(root[:, :-1], root[:, -1])[1] ** 2 / 2
+    for found in (model.certificate_, audit(model, Z, y, w)):
+        assert found.holds
+        assert least * (1 - 1e-5) - 1e-9 <= found.bound <= least * (1 + 1e-12)
+    model.coef_ = model.coef_ + 0.01 * (model.coef_ == model.coef_.max())
+    assert not audit(model, Z, y, w).holds
+
+
 def test_errors_of_coefficients_hold():
     for model in (LinearRegression(positive=True), Ridge(2.0, positive=True)):
         exact = model.set_params(tol=1e-14).fit(X, y).coef_

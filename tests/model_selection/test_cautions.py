@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.signal import lfilter
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
 
 from certifit import (
     ConformalClassifier,
@@ -23,8 +25,8 @@ from certifit import (
 from certifit.checkers.model_selection.choices import certify_choice
 from certifit.checkers.model_selection.copies import copied_share
 from certifit.checkers.model_selection.intervals import certify_intervals, rows_for_normal, separate_tests
-from certifit.exceptions import CertificateWarning
-from certifit.model_selection import TimeHoldout
+from certifit.exceptions import CertificateWarning, DataError
+from certifit.model_selection import KFold, TimeHoldout
 from certifit.model_selection.assessment.assess import make_problem
 from certifit.model_selection.assessment.plans import certify_plan
 
@@ -90,12 +92,66 @@ def test_rows_that_follow_each_other_a_little_keep_an_interval():
 
 def test_independent_rows_that_are_sorted_by_a_column_keep_their_interval():
     """A line through a bend misses rows that follow each other by as much, however independent they are."""
-    x = np.linspace(0, 3, 200)
-    y = x**2 + 0.1 * np.random.default_rng(0).normal(size=200)
-    found = assess(LinearRegression(), x[:, None], y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
-    assert found.covers == "perhaps less"
+    rng, x = np.random.default_rng(0), np.linspace(0, 3, 200)
+    y = x**2 + 0.1 * rng.normal(size=200)
+    for table in (x[:, None], np.column_stack([x, rng.normal(size=(200, 5))])):
+        found = assess(LinearRegression(), table, y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
+        assert found.covers == "perhaps less"
     mixed = np.random.default_rng(1).permutation(200)
     assert assess(LinearRegression(), x[mixed, None], y[mixed], method="k-fold", metrics=ABSOLUTE)[ABSOLUTE].covers
+
+
+def test_independent_rows_that_are_sorted_by_a_place_keep_their_interval():
+    """Homes of sixty towns, town by town, with prices by town: a line knows places, but not which are dear."""
+    rng = np.random.default_rng(0)
+    town, centres, dear = np.sort(rng.integers(60, size=1000)), rng.normal(size=(60, 2)), rng.normal(size=60)
+    place, size = centres[town] + 0.05 * rng.normal(size=(1000, 2)), rng.normal(size=1000)
+    words = pd.DataFrame(
+        {"east": place[:, 0], "north": place[:, 1], "size": size, "kind": rng.choice(["a", "b"], 1000)}
+    )
+    y = size + dear[town] + 0.7 * rng.normal(size=1000)
+    model = make_pipeline(ColumnTransformer([("numbers", "passthrough", [0, 1, 2])]), LinearRegression())
+    found = assess(model, words, y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE]
+    assert found.covers == "perhaps less"
+    # Where no column tells the town, its homes may as well be one draw.
+    assert assess(LinearRegression(), size[:, None], y, method="k-fold", metrics=ABSOLUTE)[ABSOLUTE].way == "none"
+
+
+@pytest.mark.parametrize("method", ["k-fold", "repeated", "subsampling", "leave-one-out"])
+def test_right_and_wrong_rows_are_counted_where_hardly_any_is_wrong(method):
+    """Limits of Clopper & Pearson for as many rows as have the variance of J scores of m rows, (1/J + m/fitted) / m.
+
+    Before, all right rows had the interval [1, 1].
+    """
+    X, y = two_classes(60, apart=9.0)
+    found = assess(GaussianNB(), X, y, method=method)
+    J, m = {"k-fold": (10, 6), "repeated": (50, 6), "subsampling": (25, 12), "leave-one-out": (60, 1)}[method]
+    worth = m / (1 / J + m / (60 - m))
+    assert (found["accuracy"].way, found["accuracy"].covers) == ("binomial", "at least")
+    assert found["accuracy"].low == pytest.approx(0.05 ** (1 / worth))
+    assert found["accuracy"].high == 1
+    assert found.certificate.holds
+    # A certificate of rows that count for more than they do is refused.
+    (claim,) = found.claims
+    wide = replace(claim, worth=1.0, low=0.05 ** (1 / 60))
+    assert certify_intervals([replace(wide)], None).holds
+    assert not certify_intervals([wide], certify_plan(found.plan, found.problem), found.plan.sizes()).holds
+
+
+def test_copies_are_kept_on_one_side():
+    """A neighbour knows copies by heart: of classes that no column tells it is right in half of the rows."""
+    X, y = two_classes(200, apart=0.0)
+    copied = np.concatenate([np.arange(200), np.arange(100)])
+    alone = assess(KNeighborsClassifier(1), X[copied], y[copied])["accuracy"]
+    assert alone.way == "none"
+    assert "groups='copies'" in alone.assumption
+    together = assess(KNeighborsClassifier(1), X[copied], y[copied], groups="copies")
+    assert together["accuracy"].covers == "at least"
+    assert together["accuracy"].low < 0.5 < together["accuracy"].high < alone.estimate
+    assert together.certificate.holds
+    # Rows in time order stay so: most groups are single rows.
+    noise = lfilter([1.0], [1.0, -0.95], np.random.default_rng(0).normal(size=400))
+    assert assess(LinearRegression(), *line(noise), metrics=ABSOLUTE, groups="copies")[ABSOLUTE].way == "none"
 
 
 def test_tables_of_classes_have_no_intervals_where_rows_are_copies():
@@ -226,7 +282,7 @@ def test_equal_rows_of_few_values_are_no_copies():
     rng = np.random.default_rng(0)
     X = rng.integers(3, size=(400, 3)).astype(float)
     y = (X.sum(axis=1) > 3).astype(int)  # so that equal rows agree
-    assert assess(GaussianNB(), X, y, method="k-fold")["accuracy"].way == "corrected t"
+    assert assess(GaussianNB(), X, y, method="k-fold")["accuracy"].covers == "at least"
     assert ConformalClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.holds
     words = pd.DataFrame({"a": np.array(["x", "y", "z"])[X[:, 0].astype(int)], "b": X[:, 1]})
     assert copied_share(words, y, np.arange(100), np.zeros(100, int)) == 0
@@ -246,3 +302,42 @@ def test_conformal_models_of_copies_prove_nothing(method):
     sound = ConformalRegressor(KNeighborsRegressor(1), method=method, coverage=0.8, random_state=0).fit(X, y)
     assert sound.certificate_.holds
     assert audit(sound, X, y).holds
+
+
+def test_folds_of_a_sorted_table_say_nothing():
+    """Each of three folds of iris in its order tests the one class that its model does not know."""
+    X, y = load_iris(return_X_y=True)
+    found = assess(GaussianNB(), X, y, method=KFold(3))
+    assert found["accuracy"].way == "none"
+    assert "100 % of tested rows are of classes that were not fitted" in found["accuracy"].assumption
+    assert found.certificate.holds
+    assert assess(GaussianNB(), X, y, method=KFold(3, shuffle=True, random_state=0))["accuracy"].way == "binomial"
+
+
+def test_chosen_settings_that_are_always_right_say_that_their_interval_is_none():
+    X, y = two_classes(60, apart=9.0)
+    found = choose_setting(GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}, X, y)
+    assert found.claim.low == found.claim.high == 1
+    assert any("all scores are alike" in note for note in found.table().notes)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-310])
+def test_r2_has_no_unit(unit):
+    X, y = line(np.random.default_rng(0).normal(size=60))
+    claims = [assess(LinearRegression(), X, t, metrics="r2")["r2"] for t in (y, y * unit)]
+    assert claims[1].estimate == pytest.approx(claims[0].estimate, rel=1e-9)
+    assert claims[1].low == pytest.approx(claims[0].low, rel=1e-9)
+
+
+def test_r2_of_few_rows_may_cover_less():
+    """The certificate of an interval that claimed more failed."""
+    X, y = line(np.random.default_rng(0).normal(size=6))
+    found = assess(LinearRegression(), X, y)
+    assert found["r2"].covers == "perhaps less"
+    assert found.certificate.holds
+
+
+def test_names_of_scikit_learn_are_answered_with_ours():
+    for name, ours in (("cv", "n_splits"), ("scoring", "metrics")):
+        with pytest.raises(DataError, match=f"{ours} takes"):
+            assess(GaussianNB(), *two_classes(60), **{name: 5})

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from certifit import DataError, assess_sizes, assess_values, bias_and_variance
@@ -143,3 +145,14 @@ def test_intervals_end_where_scores_end():
     ):
         assert all(0 <= claim.low <= claim.high <= 1 for claim in found.claims)
         assert found.certificate.holds
+
+
+def test_notes_say_which_intervals_rest_on_what():
+    """Heavily penalised, models are often wrong, and scores of splits about normal; else hardly any row is wrong."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    found = assess_values(model, X, y, values={"logisticregression__C": [1e-3, 1.0]})
+    assert [claim.way for claim in found.claims] == ["corrected t", "binomial"]
+    notes = found.table().notes
+    assert notes[1].startswith("at 0.001: scores of splits are about normal")
+    assert notes[2].startswith("at 1.0: tested rows are independent draws")

@@ -262,6 +262,22 @@ def test_wrong_images_are_refused():
         ConvNetClassifier(["flatten", "flatten"]).fit(IMAGES[:20], LABELS[:20])
 
 
+def test_a_fitted_network_lists_the_layers_that_were_asked_for():
+    """Pools and ReLUs by themselves, although answers take them with the layer before."""
+    model = ConvNetClassifier([("conv", 2, 3), ("max_pool", 2), "relu"], max_iter=0).fit(IMAGES[:20], LABELS[:20])
+    lines = [line.split() for line in str(model.summary()).splitlines()[1:]]
+    assert [line[0] for line in lines] == ["Images", "Conv2D", "MaxPool", "ReLU", "Flatten", "Dense", "all"]
+    assert lines[1][1:] == ["2", "x", "6", "x", "6", "20"]
+
+
+def test_images_that_look_wrong_are_named():
+    """Numbers up to 255, and channels that come first, as in PyTorch: both are legal, and hardly ever meant."""
+    with pytest.warns(UserWarning, match=r"up to 240, where .* Divide them by 255"):
+        ConvNetClassifier(max_iter=0).fit((IMAGES[:20] * 240).astype(np.uint8), LABELS[:20])
+    with pytest.warns(UserWarning, match=r"1 high and 8 wide with 8 channels.*np\.moveaxis"):
+        ConvNetClassifier(max_iter=0).fit(IMAGES[:20, None], LABELS[:20])
+
+
 def test_images_in_lists_are_images():
     model = ConvNetClassifier(**SMALL).fit(IMAGES[:100].tolist(), LABELS[:100].tolist())
     assert model.image_shape_ == (8, 8, 1)

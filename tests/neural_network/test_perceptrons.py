@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from sklearn import neural_network as theirs
 from sklearn.datasets import load_digits, load_iris, make_multilabel_classification, make_regression
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from certifit import CertificateWarning, DataError, MLPClassifier, MLPRegressor, audit, load, save
+from certifit.neural_network.output_losses import OUTPUT_LOSSES
 
 X, Y = load_iris(return_X_y=True)
 SOLVED = {"hidden_layer_sizes": (4,), "activation": "tanh", "solver": "lbfgs", "alpha": 3.0, "max_iter": 3000}
@@ -236,6 +238,34 @@ def test_early_stopping_restores_the_best_weights():
     assert model.best_validation_score_ == max(model.validation_scores_)
     assert model.best_loss_ is None
     assert audit(model, X, Y).holds
+
+
+def test_a_fitted_network_prints_its_layers():
+    model = MLPClassifier((3,), "tanh", max_iter=1, random_state=0).fit(X, Y)
+    lines = [line.split() for line in str(model.summary()).splitlines()[1:]]
+    assert lines == [["Dense", "3", "15"], ["Tanh", "3", "0"], ["Dense", "3", "12"], ["all", "27"]]
+    assert model.summary().n_parameters == sum(part.size for part in (*model.coefs_, *model.intercepts_))
+    with pytest.raises(NotFittedError):
+        MLPClassifier().summary()
+
+
+def test_validation_of_labels_asks_for_every_one():
+    """Of each row one label is right and another is predicted too: the likeliest is right, but not the row."""
+    scores, Y_held, w = np.array([[2.0, 1.0, -1.0], [-1.0, 3.0, -2.0]]), np.eye(3)[:2], np.array([3.0, 1.0])
+    found = [
+        MLPClassifier()._validation_score(OUTPUT_LOSSES[name], scores, Y_held, w) for name in ("logistic", "softmax")
+    ]
+    assert found == [0.25, 1.0]
+
+
+def test_a_search_that_ends_at_a_kink_says_so():
+    """Of ReLUs the loss has kinks; behind tanh there are none, and the same fit is solved."""
+    table = StandardScaler().fit_transform(X)
+    settings = {"solver": "lbfgs", "max_iter": 5000, "random_state": 0}
+    with pytest.warns(CertificateWarning, match=r"gradient.*kink of a ReLU.*'tanh' or 'gelu'"):
+        model = MLPClassifier((10,), **settings).fit(table, Y)
+    assert model.n_iter_ < 5000
+    assert MLPClassifier((10,), "tanh", **settings).fit(table, Y).certificate_.holds
 
 
 # ------------------------------------------------------------------------------------------------ what is refused

@@ -1,5 +1,8 @@
 """Proved radii: never beyond what an attack reaches, exact for linear scores, and larger than intervals prove."""
 
+from fractions import Fraction
+from operator import mul
+
 import numpy as np
 import pytest
 from sklearn import neural_network as theirs
@@ -14,7 +17,14 @@ from certifit.checkers.neural_network.plain_layers import (
     PlainPool,
 )
 from certifit.checkers.neural_network.receptive_fields import BoundedLayer, SeenWindows, least_of_units
-from certifit.checkers.neural_network.robustness import _back, _interval, _pool_lines, _unit_lines
+from certifit.checkers.neural_network.robustness import (
+    LINEAR,
+    _back,
+    _interval,
+    _pool_lines,
+    _term_sizes,
+    _unit_lines,
+)
 
 X, Y = make_moons(120, noise=0.1, random_state=0)
 NET = {"hidden_layer_sizes": (12, 8), "alpha": 0.5, "learning_rate_init": 0.02, "max_iter": 100, "random_state": 0}
@@ -57,6 +67,18 @@ def test_linear_scores_have_their_exact_radius():
         for i in range(len(table))
     ]
     np.testing.assert_allclose(robust_radius(model, table, most=10.0), exact, atol=10 / 2**19)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_terms_that_cancel_prove_nothing(seed):
+    """Slopes of 1e8 that add up to about 1e-8, in fractions: in floats their sum is 0, or any number of that size."""
+    rng = np.random.default_rng(seed)
+    first, last = rng.normal(size=50) * 1e8, rng.normal(size=50)
+    last[-1] = -sum(map(mul, map(Fraction, first[:-1]), map(Fraction, last[:-1]))) / Fraction(first[-1])
+    slope = abs(sum(map(mul, map(Fraction, first), map(Fraction, last))))
+    model = MLPClassifier((50,), "identity", max_iter=1, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    model.coefs_, model.intercepts_ = [first[None], last[:, None]], [np.zeros(50), np.array([0.1 * float(slope)])]
+    assert robust_radius(model, [[0.0]], most=4.0)[0] <= 0.1
 
 
 def test_rows_predicted_wrongly_have_none(model):
@@ -136,18 +158,19 @@ def test_windows_give_the_bounds_of_whole_images():
             lines = _unit_lines(*box, 0.01 if layer.name == "leaky_relu" else 0.0)
         elif isinstance(layer, PlainPool) and layer.largest:
             lines = _pool_lines(layer, *box)
-        layers.append(BoundedLayer(layer, box[0].shape[1:], lines))
+        terms = _term_sizes(layer, *box) if isinstance(layer, LINEAR) else None
+        layers.append(BoundedLayer(layer, box[0].shape[1:], lines, terms))
         box = _interval(layer, *box, 0.0)
     channels, height, width = box[0].shape[1:]
     eps = np.array([0.1, 0.05])
     for sign in (1.0, -1.0):
         ones = sign * np.eye(channels * height * width).reshape(1, -1, channels, height, width)
-        whole = _back(layers, X, ones, eps, 0.0).reshape(2, channels, height, width)
+        whole = _back(layers, X, ones, eps, 1.0).reshape(2, channels, height, width)
         for channel in range(channels):
             row, top, left = np.unravel_index(np.arange(2 * height * width), (2, height, width))
             weights = np.zeros((len(row), channels))
             weights[:, channel] = sign
-            found = least_of_units(layers, (SeenWindows(row, top, left), weights), X, eps, 0.0)
+            found = least_of_units(layers, (SeenWindows(row, top, left), weights), X, eps, 1.0)
             np.testing.assert_allclose(found, whole[:, channel].ravel(), rtol=1e-12)
 
 

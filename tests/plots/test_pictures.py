@@ -394,6 +394,8 @@ REFUSED = {
     "names that do not fit": lambda: plots.plot_coefficients([1.0, 2.0], ["a"]),
     "no history": lambda: plots.plot_convergence(linear_model.LogisticRegression(max_iter=500).fit(X, y)),
     "EM of another library": lambda: plots.plot_em_steps(mixture.GaussianMixture(2), TWO),
+    "models without titles": lambda: plots.plot_boundaries([certifit.DecisionTreeClassifier().fit(TWO, y)], TWO, y),
+    "margins without titles": lambda: plots.plot_margins([], X, y),
     "no criterion": lambda: plots.plot_mixture_choice(
         certifit.select_mixture(TWO, range(1, 2), ["full"], random_state=0), "aicc"
     ),

@@ -11,6 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
 
+from certifit import fit, report
 from certifit.core.text_table import proved_digits
 from certifit.datasets import penguins_table
 from certifit.plots import plot_coefficients, plot_confusion, plot_convergence, svg
@@ -255,11 +256,15 @@ def test_a_page_stays_small_whatever_the_table():
     assert "And 20 more columns" in text
 
 
-def test_a_leaderboard_is_shown_where_there_is_one(penguins):
-    lines = ({"model": "boosting", "score": "0.97"}, {"model": "logistic", "score": "0.98"})
-    words = " ".join(Page(page(*penguins, leaderboard=lines)).words)
+def test_a_leaderboard_is_shown_where_models_were_compared(penguins):
+    assert "Models that were tried" not in page(*penguins)
+    found = fit(penguins_table(), "species", model="naive_bayes")
+    words = " ".join(Page(report(found, penguins_table(), "species").html).words)
     assert "Models that were tried" in words
-    assert "boosting" in words
+    assert "naive Bayes" in words
+    # A page made later has no answers of the folds; of use it says what the ledger does.
+    assert "Better than guessing." in words
+    assert "The model was chosen by one standard error of the difference: naive Bayes" in words
 
 
 def test_pictures_show_the_numbers(penguins):

@@ -1,5 +1,6 @@
 """Bad input: the message says what was got, what was wanted and what to do, and names the place."""
 
+import io
 import os
 import pickle
 import subprocess
@@ -401,6 +402,22 @@ def test_names_that_are_not_text():
 
 def test_text_in_an_array():
     refused(np.array([["1.5", "x"]]), got="text among the features", wanted="numbers", fix="Encode")
+
+
+@pytest.mark.parametrize(
+    ("stranger", "fix"),
+    [
+        (lambda path: {"a": [1.0, 2.0]}, "pandas.DataFrame"),
+        (lambda path: io.BytesIO(path.read_bytes()), "Pass the path"),
+        (lambda path: pq.ParquetFile(io.BytesIO(path.read_bytes())), "Pass the path"),
+        (lambda path: duckdb.connect(), "relation"),
+        (lambda path: (row for row in np.eye(2)), ""),
+        (lambda path: b"t.parquet", ""),
+    ],
+)
+def test_what_has_no_rows(stranger, fix, tmp_path):
+    X = stranger(parquet(tmp_path / "t.parquet", a=[1.0, 2.0, 3.0]))
+    refused(X, got=f"an object of type {type(X).__name__} as X", wanted="a table", fix=fix)
 
 
 # ------------------------------------------------------------------------------------------------ targets and weights

@@ -37,7 +37,7 @@ def write(path, steps, shape, outputs):
     nodes, numbers, last = [], [], "rows"
     for k, (name, constants, attributes) in enumerate(steps):
         names = [f"c{k}_{i}" for i in range(len(constants))]
-        kinds = [np.int64 if np.asarray(c).dtype.kind == "i" else np.float32 for c in constants]
+        kinds = [{"i": np.int64, "b": np.bool_}.get(np.asarray(c).dtype.kind, np.float32) for c in constants]
         numbers += [
             numpy_helper.from_array(np.asarray(c, kind), n)
             for c, n, kind in zip(constants, names, kinds, strict=True)
@@ -86,6 +86,14 @@ THEIRS = {
         ],
         (12,), (1,),
     ),
+    "pooled as a whole": (
+        [
+            ("Conv", [normal(4, 2, 3, 2), normal(4)], {"kernel_shape": [3, 2]}), ("Relu", [], {}),
+            ("GlobalAveragePool", [], {}), ("Reshape", [np.array([0, -1])], {}), ("Gemm", [normal(4, 3)], {}),
+            ("LogSoftmax", [], {"axis": -1}),
+        ],
+        (2, 8, 7), (3,),
+    ),
 }  # fmt: skip
 
 
@@ -95,7 +103,8 @@ def test_other_peoples_networks_say_what_onnx_runtime_says(name, tmp_path):
     path = write(tmp_path / "theirs.onnx", steps, shape, outputs)
     rows = RNG.normal(size=(30, *shape))
     network = load_onnx(path)
-    said = network.predict_proba(rows) if name == "rows" else network.decision_function(rows)
+    said = network.predict_proba(rows) if name in ("rows", "pooled as a whole") else network.decision_function(rows)
+    said = np.log(said) if name == "pooled as a whole" else said
     np.testing.assert_allclose(said, runtime(path, rows), rtol=1e-4, atol=1e-5)
     if name == "reshaped":
         assert network.classes_ is None
@@ -157,6 +166,8 @@ def test_radii_of_their_networks_are_those_of_ours(tmp_path):
         (("LeakyRelu", [], {"alpha": 0.3}), "LeakyRelu with alpha=0.3"),
         (("Transpose", [], {"perm": [1, 0]}), "the operator Transpose which"),
         (("Pow", [np.array(2.0)], {}), "the operator Pow which"),
+        (("Dropout", [np.array(0.5), np.array(True)], {}), "Dropout that drops units"),
+        (("BatchNormalization", [np.ones(4)] * 4, {"training_mode": 1}), "by the moments of the rows at hand"),
         (("Add", [np.ones((5, 4))], {}), r"Add with numbers of shape \(5, 4\)"),
     ],
 )
@@ -164,6 +175,27 @@ def test_other_operators_are_refused_by_name(step, words, tmp_path):
     path = write(tmp_path / "m.onnx", [step, ("Gemm", [normal(4, 3)], {})], (4,), (3,))
     with pytest.raises(DataError, match=words):
         load_onnx(path)
+
+
+def test_a_shape_may_be_made_of_the_rows_own(tmp_path):
+    """As PyTorch writes x.view(x.size(0), -1): Shape, Gather, Unsqueeze, Concat and Reshape."""
+    steps = [
+        ("Conv", ["rows", "window"], ["maps"]), ("Shape", ["maps"], ["shape"]), ("Gather", ["shape", "first"], ["n"]),
+        ("Unsqueeze", ["n", "axis"], ["sizes"]), ("Concat", ["sizes", "rest"], ["flat"]),
+        ("Reshape", ["maps", "flat"], ["long"]), ("Gemm", ["long", "W"], ["scores"]),
+    ]  # fmt: skip
+    nodes = [helper.make_node(*step, **({"axis": 0} if step[0] == "Concat" else {})) for step in steps]
+    numbers = {"window": normal(2, 1, 2, 2).astype("f4"), "first": np.array(0), "axis": np.array([0]),
+               "rest": np.array([-1]), "W": normal(18, 3).astype("f4")}  # fmt: skip
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in (("rows", ["n", 1, 4, 4]), ("scores", ["n", 3]))]  # fmt: skip
+    made = [numpy_helper.from_array(value, name) for name, value in numbers.items()]
+    graph = helper.make_graph(nodes, "theirs", ends[:1], ends[1:], made)
+    path = tmp_path / "theirs.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    path.write_bytes(model.SerializeToString())
+    rows = normal(5, 1, 4, 4)
+    np.testing.assert_allclose(load_onnx(path).decision_function(rows), runtime(path, rows), rtol=1e-4, atol=1e-5)
 
 
 def test_windows_that_overlap_and_other_files_are_refused(tmp_path):

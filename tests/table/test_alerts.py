@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from certifit import fit
+from certifit import fit, load, report, save
 from certifit.datasets import penguins_table
 from certifit.table.alerts import (
     choice_alert,
+    kept_alerts,
     overdispersion_alert,
     table_alerts,
     too_good_alert,
@@ -18,7 +19,7 @@ from certifit.table.alerts import (
 )
 from certifit.table.cross_validation import cross_validate
 from certifit.table.labelled_table import labelled_table
-from certifit.table.portfolio.leaderboard import choice_words, leaderboard_lines
+from certifit.table.portfolio.leaderboard import choice_words, corrected_words, leaderboard_lines
 from certifit.table.table_classifier import TableClassifier
 from certifit.table.table_regressor import TableRegressor
 from tests.cli.test_cli import run
@@ -84,6 +85,21 @@ def test_classes_that_are_too_common_or_too_rare():
     assert rare == {"rare classes": "few rows of class 'odd' (4): what is said of them rests on these"}
 
 
+def test_classes_of_a_single_row_and_words_in_a_quantity():
+    n = 60
+    table = frame(n=n).drop(columns="amount")
+    words = np.array([f"name {i // 2 if i < 20 else i}" for i in range(n)])
+    found = kinds(table.assign(kind=words))["rare classes"]
+    assert found.startswith("40 of 50 classes have a single row")
+    assert "numbers" not in found
+    amounts = [f"${10 * i:,}.50" if i % 5 else "not known" for i in range(n)]
+    found = kinds(table.assign(kind=amounts))["rare classes"]
+    assert found.startswith("48 of 49 classes have a single row")
+    assert "48 of them are numbers" in found
+    assert "--missing 'not known' takes the other for a missing entry" in found
+    assert kinds(table.assign(kind=[f"name {i // 3}" for i in range(n)])) == {}
+
+
 def test_fewer_rows_than_columns():
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 40))).add_prefix("c")
     assert "few rows" in kinds(wide.assign(kind=["no", "yes"] * 15))
@@ -124,6 +140,23 @@ def test_the_command_shows_them_on_the_screen_in_json_and_on_the_page(tmp_path, 
     assert (told["useful"], told["certificate"]["holds"]) == (False, True)
 
 
+def test_python_files_notebooks_and_pages_keep_them(tmp_path):
+    table = frame().drop(columns="amount")
+    table = table.assign(reason=table["kind"].str.upper())
+    model = fit(table, "kind", model="naive_bayes")
+    assert [alert.kind for alert in kept_alerts(model)] == ["too good", "leak"]
+    save(model, tmp_path / "m.certifit")
+    again = load(tmp_path / "m.certifit")
+    assert kept_alerts(again) == kept_alerts(model)
+    words = "! reason (100.0 %) alone tells nearly all about the target"
+    for shown in (repr(again), again._repr_html_(), run("show", str(tmp_path / "m.certifit")).stdout):
+        assert words in " ".join(shown.split())
+    assert "if the alert (too good, leak) is no matter" in report(again, table, "kind").html
+    plain = fit(frame(1).drop(columns="amount"), "kind", model="naive_bayes")
+    assert [alert.kind for alert in kept_alerts(plain)] == ["no use"]
+    assert "No better than guessing." in report(plain, frame(1).drop(columns="amount"), "kind").html
+
+
 def test_columns_that_say_the_same():
     table = frame()
     assert kinds(table.assign(c=table["a"] + 0.1)) == {}
@@ -153,6 +186,10 @@ def test_rows_that_all_score_alike_have_no_interval():
     assert ledger.winner.score == 1.0
     assert "none: rows alike" in leaderboard_lines(ledger)[0]
     assert "without an interval, as all rows score alike" in choice_words(ledger)
+    # Where a rival was drawn now and then, the correction has two ends and tells no more of the error.
+    drawn = replace(ledger, corrected_low=ledger.corrected - 1e-6, rivals=2)
+    assert "without an interval" in choice_words(drawn)
+    assert corrected_words(drawn) == ""
 
 
 @pytest.mark.parametrize("target", ["kind", "amount"])

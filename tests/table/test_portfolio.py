@@ -1,5 +1,6 @@
 """Models compared on the same folds: scores against fits by hand, the choice, the clock, the replay."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,15 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 from certifit import DataError, TableClassifier, TableRegressor, audit, fit, load, save
 from certifit.datasets import penguins_table
 from certifit.table.alerts import choice_alert, unsolved_alert
 from certifit.table.labelled_table import labelled_table
 from certifit.table.portfolio import contest as contests
+from certifit.table.portfolio import fitting
 from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, TableFacts, suits
 from certifit.table.portfolio.clock import Clock, read_budget
+from certifit.table.portfolio.later_rows import later_splits
 from certifit.table.portfolio.leaderboard import leaderboard_lines
 from certifit.table.portfolio.search import SearchSettings, search
 
@@ -252,6 +255,52 @@ def test_groups_stay_together_and_later_rows_are_tested(monkeypatch):
     seen.clear()
     assert fit(rows, "kind", model="linear", time="t", drop=["g"]).search_.choice.holds
     assert all(time[train].max() < time[test].min() for train, test in seen)
+    seen.clear()
+    year, pair = np.arange(90)[::-1] // 13, np.arange(90) // 2 % 20
+    rows = rows.set_column(rows.column_names.index("t"), "t", pa.array(year))
+    rows = rows.set_column(rows.column_names.index("g"), "g", pa.array(pair))
+    found = fit(rows, "kind", model="linear", time="t", group="g").search_
+    assert found.choice.holds
+    assert len(seen) >= 4
+    assert all(year[train].max() < year[test].min() for train, test in seen)
+    assert all(not set(pair[train]) & set(pair[test]) for train, test in seen)
+
+
+@pytest.mark.parametrize("n", [23, 60, 301])
+def test_folds_of_different_times_are_scikit_learns(n):
+    times = np.random.default_rng(0).permutation(n)
+    places = np.argsort(times)
+    ours, theirs = later_splits(times, None, 5, ("day", "")), [*TimeSeriesSplit(5).split(places)]
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        for rows, expected in zip(mine, other, strict=True):
+            np.testing.assert_array_equal(rows, np.sort(places[expected]))
+
+
+def test_python_is_told_which_model_is_compared(monkeypatch):
+    told = []
+
+    @contextmanager
+    def recorded(words, total):
+        told.append((0, total, words))
+        yield lambda *now: told.append(now)
+
+    monkeypatch.setattr(fitting, "counted", recorded)
+    fit(table().drop_columns(["amount"]), "kind", model="linear", budget=30)
+    assert told[0] == (0, 30, "comparing models, seconds")
+    assert {words for _, _, words in told} >= {"linear model, fold 1, seconds", "linear model, fold 5, seconds"}
+    assert all(0 <= done <= total == 30 for done, total, _ in told)
+
+
+def test_times_that_most_rows_share_make_few_folds_or_none():
+    times = np.repeat([3, 5, 8, 9], [40, 5, 3, 2])
+    splits = later_splits(times, None, 5, ("year", ""))
+    assert [(len(train), len(test)) for train, test in splits] == [(40, 5), (45, 3), (48, 2)]
+    alone = np.repeat([0, 1], [45, 5])
+    with pytest.raises(DataError, match="2 different times in column 'year'"):
+        later_splits(alone, None, 5, ("year", ""))
+    with pytest.raises(DataError, match=r"of another 'person'.*--cv"):
+        later_splits(np.arange(20), np.zeros(20), 5, ("day", "person"))
 
 
 def test_a_class_of_a_single_row_has_no_part_in_the_scores():

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import statsmodels.api as sm
 from sklearn.compose import make_column_transformer
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import certifit
-from certifit import DataError, TableClassifier, TableRegressor, audit
+from certifit import DataError, TableClassifier, TableRegressor, audit, fit
 from certifit.datasets import penguins_table
 from certifit.rows import ArrayRows
 from certifit.table.overdispersion import PredictedCounts, likeliest_theta, score_statistic
@@ -158,12 +159,25 @@ def test_the_family_follows_from_the_values(y, family):
         (list(range(12)) * 100, "regression"),
         ([0.5, 1.0] * 9, "regression"),
         ([439, 510, 525, *range(44)], "regression"),
+        ([*range(20), 30], "regression"),
     ],
 )
 def test_classes_are_told_from_a_quantity(values, task):
     found = choose_task(pa.array(values) if isinstance(values, list) else values)
     assert found.task == task
     assert found.why
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_numbers_of_the_rows_are_no_target(tmp_path, stream):
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.normal(size=40), "number": rng.permutation(40) + 7})
+    pq.write_table(table, tmp_path / "t.parquet")
+    source = tmp_path / "t.parquet" if stream else table
+    with pytest.raises(DataError, match=r"numbers the rows, from 7 to 46; .*--task regression"):
+        fit(source, "number", stream=stream)
+    ranks = fit(source, "number", stream=stream, task="regression", model="least_squares", cv=0)
+    assert ranks.certificate_.holds
 
 
 def test_a_classifier_refuses_numbers_that_are_different_in_most_rows():

@@ -65,6 +65,16 @@ def test_ours_name_their_columns_by_themselves():
     assert export_text(model).startswith("|--- petal length (cm) <= 2.45")
 
 
+def test_a_question_for_missing_entries_has_words():
+    X = np.array([[1.0], [2.0], [3.0], [np.nan], [np.nan]])
+    model = DecisionTreeClassifier().fit(X, [0, 0, 0, 1, 1])
+    assert model.tree_.threshold[0] == np.inf
+    assert "|--- feature_0 is not missing\n|   |--- class: 0\n|--- feature_0 is missing\n" in export_text(model)
+    assert '[label="x[0] is not missing\\n' in export_graphviz(model)
+    assert plot_tree(model)[0].get_text().startswith("x[0] is not missing\n")
+    plt.close("all")
+
+
 def test_wrong_names_are_refused():
     model = DecisionTreeClassifier(max_depth=2).fit(IRIS.data, IRIS.target)
     with pytest.raises(DataError, match="feature_names must contain 4 elements, got 1"):
@@ -127,7 +137,8 @@ def test_a_copy_for_scikit_learn_answers_alike_and_its_tools_read_it(model):
     assert (copy.apply(X) == model.apply(X)).all()
     np.testing.assert_allclose(copy.feature_importances_, model.feature_importances_)
     tree = copy if hasattr(model, "tree_") else copy.estimators_[0]
-    assert theirs.export_text(tree) == export_text(tree)
+    words = theirs.export_text(tree).replace(" <= inf", " is not missing").replace(" >  inf", " is missing")
+    assert words == export_text(tree)
 
 
 def test_a_tree_with_categories_has_no_copy_in_scikit_learn():

@@ -26,10 +26,12 @@ X = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass
 y, tree = penguins["sex"].to_numpy(), DecisionTreeClassifier()
 ends, truth, naive = [], [], []
 for seed in range(40):
-    rows = np.random.default_rng(seed).integers(0, len(y), 100)  # a sample of the birds, which are all of them
-    found = assess(tree, X[rows], y[rows], method="holdout", test_size=0.5, confidence=0.9, random_state=seed)
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(y), 100)  # a sample of the birds, which are all of them
+    drawn = X[rows] + 1e-6 * rng.normal(size=(100, 4))  # measured anew: a bird drawn twice is no copy of a row
+    found = assess(tree, drawn, y[rows], method="holdout", test_size=0.5, confidence=0.9, random_state=seed)
     fitted, _ = found.plan.splits[0]
-    truth.append(tree.fit(X[rows[fitted]], y[rows[fitted]]).score(X, y))
+    truth.append(tree.fit(drawn[fitted], y[rows[fitted]]).score(X, y))
     ends.append([found.claims[0].low, found.claims[0].high])
     naive.append([0.05 ** (1 / len(fitted)), 1.0])  # Clopper and Pearson's, where all rows that count are right
 

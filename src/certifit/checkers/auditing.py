@@ -10,12 +10,15 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import AuditTuning, check_plain_attributes
+from certifit.checkers.fitted import AuditTuning
+from certifit.checkers.plain_attributes import check_plain_attributes
 from certifit.checkers.registry import AuditedModel, audited_models, find_audited
 from certifit.core import Certificate, Check, Estimator, Setting
 from certifit.exceptions import DataError
@@ -45,6 +48,7 @@ def audit(
     X, y, sample_weight : the data it was fitted on, in any form that `fit` takes
     tol : relative gap to ask for; by default 1e-4 or, for certifit's models, what the fit asked for (at most 1e-2)
     like : a known class, or its name, whose problem the model solved, for classes that are not known by their name
+        and for subclasses of certifit's
     **beside : offset, exposure or trials of a generalised linear model that was fitted with them; effort of a
         clustering's lower bound (1 by default; 10 takes up to a thousand times as long and proves more)
 
@@ -70,7 +74,7 @@ def audit(
         raise DataError(
             got=f"like={like!r}", wanted="a class or its name", fix="like=LogisticRegression or its name, say."
         )
-    unwrapped = None if like else unwrap(model, X, y)
+    unwrapped = None if like or isinstance(model, Estimator) else unwrap(model, X, y)
     if unwrapped is not None:
         found = audit(unwrapped.model, unwrapped.X, unwrapped.y, sample_weight, tol=tol, **beside)
         return replace(found, checks=(*found.checks, *unwrapped.checks), facts={**found.facts, **unwrapped.facts})
@@ -80,8 +84,10 @@ def audit(
     _check_arguments(model, X, beside, known)
     if isinstance(model, Estimator):
         model._check_settings()
+    if isinstance(model, Estimator) or type(model).__module__.startswith("certifit."):
         check_plain_attributes(model)
-    return _without_riddles(model, known, X, y, sample_weight, _tolerance(model, tol), beside)
+    with _without_riddles(model):
+        return known.auditor(model, X, y, sample_weight, _tolerance(model, tol), **beside)
 
 
 def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: float | None) -> Certificate:
@@ -91,10 +97,11 @@ def _audit_table_model(model: Any, X: Any, y: Any, sample_weight: Any, tol: floa
             got=f"a {type(model).__name__} without model_", wanted="a fitted model", fix="Call fit first."
         )
     model._check_settings()
-    with np.errstate(all="ignore"):  # a column of no spread divides by 0, and then nothing holds
+    check_plain_attributes(model)
+    with _without_riddles(model):  # a column of no spread divides by 0, and then nothing holds
         rows = model.encode_labelled(X, y, sample_weight)
+        checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.disagreements(rows.data))
     found = audit(model.model_, rows, tol=tol)
-    checks = tuple(Check(f"{words} (1: yes)", 1.0, 0.0) for words in model.disagreements(rows.data))
     # What columns of numbers become is part of the problem: a bound for others says nothing about these rows.
     bound = np.nan if checks else found.bound
     return replace(found, bound=bound, checks=(*found.checks, *checks))
@@ -118,19 +125,29 @@ def _check_arguments(model: Any, X: Any, beside: dict[str, Any], known: AuditedM
         raise DataError(got="no X", wanted=f"the data that the {name} was fitted on", fix="audit(model, X, y)")
 
 
-def _without_riddles(
-    model: Any, known: AuditedModel, X: Any, y: Any, sample_weight: Any, tol: float, beside: dict[str, Any]
-) -> Certificate:
-    """Audit; attributes that do not fit together, as no fit leaves them, are refused in words."""
+@contextmanager
+def _without_riddles(model: Any) -> Iterator[None]:
+    """Refuse attributes that do not fit together, as no fit leaves them, in words."""
     try:
         with np.errstate(all="ignore"):  # numbers that are not finite never hold, and need no second warning
-            return known.auditor(model, X, y, sample_weight, tol, **beside)
-    except (LookupError, AttributeError, ArithmeticError, TypeError, np.linalg.LinAlgError, AssertionError) as error:
+            yield
+    except DataError:
+        raise
+    except Exception as error:
+        # Compiled loops that predict refuse shapes that they were not compiled for.
+        if not isinstance(error, _MISFITS) and not type(error).__module__.startswith("numba."):
+            raise
         raise DataError(
             got=f"a {type(model).__name__} whose attributes do not fit together ({type(error).__name__}: {error})",
             wanted="the settings and fitted attributes as its fit left them",
             fix="Fit it again, on the data given here.",
         ) from error
+
+
+_MISFITS = (
+    LookupError, AttributeError, ArithmeticError, TypeError, np.linalg.LinAlgError, AssertionError,
+    NotImplementedError,
+)  # fmt: skip
 
 
 # Wrappers -----------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from scipy import sparse
 
 from certifit.core import Estimator, Setting
 from certifit.exceptions import DataError
-from certifit.rows import Array, Rows, as_rows
+from certifit.rows import Array, Block, Rows, as_rows
 from certifit.rows.checks import TableTerms, Target
 
 
@@ -58,61 +60,13 @@ def exact_shape(model: Any, name: str, shape: tuple[int, ...]) -> Array:
     return values
 
 
-def check_plain_attributes(model: Any) -> None:
-    """Refuse fitted attributes of our own models that are not what a fit leaves: plain arrays of real numbers.
+def chosen_or_set(model: Any, name: str) -> str:
+    """The attribute that holds a setting: `alpha_` where a search chose it, else `alpha`.
 
-    Masked arrays, matrices, complex numbers and text have the values that an audit reads, and other answers from
-    every method that computes with them.
+    Of ours only a search leaves it; any other model that has one got it from somebody else.
     """
-    _check_class_order(model)
-    words = ("classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_")
-    optional = ("covariance_", "pvalues_", "weight_", "target_")
-    width = vars(model).get("n_features_in_", 0)
-    if type(width) is not int:
-        raise DataError(got=f"n_features_in_ = {width!r}", wanted="a whole number of columns", fix="Fit it again.")
-    for name, value in vars(model).items():
-        if not name.endswith("_") or name.startswith("_") or name in (*model.diagnostics, *words):
-            continue
-        odd = isinstance(value, np.ndarray) and (
-            type(value) not in (np.ndarray, np.memmap) or value.dtype.kind not in "biufV"
-        )
-        if odd or (value is None and name not in optional) or isinstance(value, complex):
-            kind = f"{type(value).__name__} of {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
-            raise DataError(
-                got=f"{name} as {kind} in a fitted {type(model).__name__}",
-                wanted="plain arrays of real numbers, as fit leaves them",
-                fix="Fit it again.",
-            )
-        for part in value if isinstance(value, (list, tuple)) else (value,):
-            _check_parts(model, name, part)
-
-
-def _check_parts(model: Any, name: str, value: Any) -> None:
-    """The same for the arrays of which a fitted attribute, such as a tree, is made."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return
-    for one in fields(value):
-        part = getattr(value, one.name)
-        plain = type(part) in (np.ndarray, np.memmap) and part.dtype.kind in "biuf"
-        if one.type in ("Array", Array) and not plain:
-            kind = f"{type(part).__name__} of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
-            raise DataError(
-                got=f"{name}.{one.name} as {kind} in a fitted {type(model).__name__}",
-                wanted="plain arrays of real numbers, as fit leaves them",
-                fix="Fit it again.",
-            )
-
-
-def _check_class_order(model: Any) -> None:
-    """Refuse classes that do not ascend, as every fit leaves them: where scores tie, their order decides."""
-    found = getattr(model, "classes_", ())
-    each = [np.asarray(one) for one in (found if isinstance(found, list) else [found])]  # a list of several targets'
-    if not all(one.ndim == 1 and (one[:-1] < one[1:]).all() for one in each):
-        raise DataError(
-            got=f"classes_ that do not ascend in a fitted {type(model).__name__}",
-            wanted="the sorted labels, each once",
-            fix="Leave its attributes as the fit left them.",
-        )
+    searched = not isinstance(model, Estimator) or type(model).__name__.endswith("CV")
+    return f"{name}_" if searched and hasattr(model, f"{name}_") else name
 
 
 def setting(model: Any, name: str, allowed: Setting, default: Any = None) -> Any:
@@ -147,3 +101,14 @@ def fitted_rows(
             fix="statsmodels counts its constant column: leave X out, or add it." if model is None else "",
         )
     return rows
+
+
+def row_counts(rows: Rows, kinds: Sequence[int]) -> list[Array]:
+    """How many rows each class of each target has, whatever they weigh: most libraries balance classes by these."""
+    found = rows.sum(partial(_count_rows, tuple(kinds)))
+    return np.split(found, np.cumsum(kinds)[:-1])
+
+
+def _count_rows(kinds: tuple[int, ...], block: Block) -> Array:
+    targets = np.asarray(block.y).reshape(len(block.w), -1).T
+    return np.concatenate([np.bincount(codes, minlength=k) for codes, k in zip(targets, kinds, strict=True)])

@@ -41,7 +41,13 @@ def _what_it_is(model: Any, known: tuple[str, ...]) -> str:
 
 
 def _known_base(model: Any, known: tuple[str, ...]) -> str | None:
+    if _of_statsmodels(model):  # whose results descend from those of a regression, whatever they minimise
+        return None
     return next((base.__name__ for base in type(model).__mro__[1:] if base.__name__ in known), None)
+
+
+def _of_statsmodels(model: Any) -> bool:
+    return type(model).__module__.startswith("statsmodels.")
 
 
 def _fix(model: Any, known: tuple[str, ...]) -> str:
@@ -51,6 +57,8 @@ def _fix(model: Any, known: tuple[str, ...]) -> str:
         return solves[1]
     if base is not None:
         return f"If it minimises what {base} does: audit(model, …, like={base!r})."
+    if _of_statsmodels(model):
+        return "Results of OLS, WLS, GLS, GLSAR, Logit, Probit, Poisson and GLM are audited."
     return "help(certifit.audit) names those that it knows; like= names one whose problem this model solves too."
 
 
@@ -82,6 +90,24 @@ _UNPROVED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("NegativeBinomialResultsWrapper", "ZeroInflatedPoissonResultsWrapper"),
         ("which estimates more than coefficients", "GLM with families.NegativeBinomial(alpha=…) is audited."),
+    ),
+    **dict.fromkeys(
+        (
+            "VotingClassifier",
+            "VotingRegressor",
+            "StackingClassifier",
+            "StackingRegressor",
+            "OneVsRestClassifier",
+            "OneVsOneClassifier",
+            "OutputCodeClassifier",
+            "MultiOutputClassifier",
+            "MultiOutputRegressor",
+        ),
+        ("which combines other models", "Audit its members, each with the rows and the target it was fitted to."),
+    ),
+    **dict.fromkeys(
+        ("LassoLars", "LassoLarsCV", "LassoLarsIC"),
+        ("which follows a path of solutions", "If it minimises what Lasso does: audit(model, …, like='Lasso')."),
     ),
     "NuSVC": ("which minimises another form of the problem", "SVC with the C that belongs to its nu is audited."),
     "NuSVR": ("which minimises another form of the problem", "SVR with the C that belongs to its nu is audited."),

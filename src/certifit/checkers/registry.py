@@ -75,7 +75,7 @@ from certifit.checkers.svm.linear_machines.linear_adapter import (
 from certifit.checkers.tree.adapter import audit_tree
 from certifit.checkers.tree.optimal import audit_best_tree
 from certifit.checkers.tree.sums.adapter import audit_booster, audit_ebm
-from certifit.core import Certificate
+from certifit.core import Certificate, Estimator
 from certifit.exceptions import DataError
 
 Auditor = Callable[..., Certificate]  # (model, X, y, sample_weight, tol, **beside)
@@ -94,7 +94,9 @@ class AuditedModel:
 def find_audited(model: Any, like: str | None = None) -> AuditedModel:
     """How this fitted model is audited; an error where it is not fitted or not known."""
     known = audited_models().get(like or type(model).__name__)
-    if known is None:
+    # A subclass of ours may answer in its own way, whatever its name.
+    odd = like is None and isinstance(model, Estimator) and type(model).__module__.partition(".")[0] != "certifit"
+    if known is None or odd:
         raise refusal(model, like, tuple(audited_models()))
     missing = sorted(a for a in known.attributes if not _has(model, a))
     if missing:

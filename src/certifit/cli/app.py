@@ -34,8 +34,9 @@ class Commands(TyperGroup):
             if message is None:
                 raise
             from certifit.cli.screen import wrap
+            from certifit.exceptions import visible
 
-            typer.echo(wrap(f"certifit: {message}", get_terminal_size().columns), err=True)
+            typer.echo(wrap(f"certifit: {visible(message)}", get_terminal_size().columns), err=True)
             raise typer.Exit(BAD_INPUT) from error
         except KeyboardInterrupt:
             typer.echo("certifit: interrupted", err=True)

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from certifit.core import Certificate
 from certifit.core.progress import ProgressBar, counted
+from certifit.exceptions import visible
 
 
 class Screen:
@@ -33,7 +34,7 @@ class Screen:
         self._err = Console(stderr=True, quiet=self._silent, **plain)
 
     def say(self, text: str = "", style: str | None = None) -> None:
-        self._out.print(wrap(_visible(text), self._out.width), style=style, soft_wrap=True)
+        self._out.print(wrap(visible(text), self._out.width), style=style, soft_wrap=True)
 
     def heading(self, text: str) -> None:
         self.say(f"\n{text}", style="bold")
@@ -44,11 +45,11 @@ class Screen:
         for label, value in lines:
             fits = width + 4 + len(value) <= self._out.width
             text = f"  {label:<{width}}  {value}" if fits else f"  {label}\n    {value}"
-            self._out.print(_visible(text), soft_wrap=True)
+            self._out.print(visible(text), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Something to know that is not a result."""
-        self._err.print(wrap(f"note: {_visible(text)}", self._err.width, "      "), soft_wrap=True)
+        self._err.print(wrap(f"note: {visible(text)}", self._err.width, "      "), soft_wrap=True)
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[Any]], right: Iterable[int] = ()) -> None:
         """`right` are the numbers of the right-aligned columns."""
@@ -56,7 +57,7 @@ class Screen:
         for i, name in enumerate(header):
             table.add_column(name, justify="right" if i in set(right) else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(_visible(str(cell)) for cell in row))
+            table.add_row(*(visible(str(cell)) for cell in row))
         if self._out.is_terminal:
             self._out.print(table)
             return
@@ -66,7 +67,7 @@ class Screen:
             self._out.print(line.rstrip(), soft_wrap=True)
 
     def certificate(self, certificate: Certificate) -> None:
-        self._out.print(_visible(str(certificate)), style="green" if certificate.holds else "red", soft_wrap=True)
+        self._out.print(visible(str(certificate)), style="green" if certificate.holds else "red", soft_wrap=True)
 
     def document(self, content: dict[str, Any]) -> None:
         """The JSON object, where that is what was asked for."""
@@ -115,10 +116,5 @@ class VisibleText(io.BufferedIOBase):
         return True
 
     def write(self, data: Any, /) -> int:
-        self._file.write(_visible(self._decoder.decode(bytes(data))).encode())
+        self._file.write(visible(self._decoder.decode(bytes(data))).encode())
         return len(data)
-
-
-def _visible(text: str) -> str:
-    """Control characters from data (a terminal would obey them) as their escapes."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

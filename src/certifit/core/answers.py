@@ -46,6 +46,8 @@ def wrap_methods(cls: Any) -> None:
         method = getattr_static(cls, name, None)
         if isinstance(method, FunctionType) and not hasattr(method, "takes_columns"):
             setattr(cls, name, learning_from_columns(method))
+        elif hasattr(method, "fn") and not hasattr(method.fn, "takes_columns"):
+            method.fn = learning_from_columns(method.fn)
     plain = getattr_static(cls, "score", None)
     if plain is ClassifierMixin.score or plain is RegressorMixin.score:
         cls.score = score_of_any_table(plain)

@@ -195,7 +195,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
             certificate: Certificate = attributes["certificate_"]
             if not certificate.holds and certificate.kind != "unproved":
                 stopped = cure(self.get_params(deep=False), attributes, self._usual_passes())
-                words = [*certificate.failures(), stopped, self._familiar_words() if stopped else ""]
+                rest = self._familiar_words() if stopped else self._unlimited_words()
+                words = [*certificate.failures(), stopped, rest]
                 message = f"{type(self).__name__}: " + "; ".join(part for part in words if part)
                 warn_caller(message, CertificateWarning)
         self.__dict__.update(attributes)
@@ -227,6 +228,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
 
     def _familiar_words(self) -> str:
         """Return how scikit-learn's class says that a limit was reached: filters of warnings look for such words."""
+        return ""
+
+    def _unlimited_words(self) -> str:
+        """Return why a fit that no limit stopped may be short of its tolerance, and what to do."""
         return ""
 
     def _usual_passes(self) -> int | None:

@@ -204,12 +204,12 @@ def closed(first: float, gap: float, tol: float) -> float:
 
 # Work that is counted ---------------------------------------------------------------------------------------------
 
-Advance = Callable[[int, int | None], Any]  # (parts done, of so many)
+Advance = Callable[..., Any]  # (parts done, of so many, and other words where there are any)
 
 
 @contextmanager
 def counted(words: str, total: int | None = None, console: Console | None = None) -> Iterator[Advance]:
-    """Show how much of a piece of work is done where somebody reads it; gives `advance(done, total)`.
+    """Show how much of a piece of work is done where somebody reads it; gives `advance(done, total, words="")`.
 
     The line is on standard error unless a console is given, and is gone when the work is done.
 
@@ -224,9 +224,9 @@ def counted(words: str, total: int | None = None, console: Console | None = None
         screen = console or Console(stderr=True)
         with Progress(*columns, TimeElapsedColumn(), console=screen, transient=True) as bar:
             task = bar.add_task(words, total=total)
-            yield lambda done, of: bar.update(task, completed=done, total=of)
+            yield lambda done, of, now="": bar.update(task, completed=done, total=of, description=now or words)
     else:
-        yield lambda done, of: None
+        yield lambda done, of, now="": None
 
 
 class NotebookCount:
@@ -237,13 +237,15 @@ class NotebookCount:
         self.written = -math.inf
         self.handle: Any = None
 
-    def __call__(self, done: int, of: int | None) -> None:
+    def __call__(self, done: int, of: int | None, now: str = "") -> None:
         from IPython.display import display
 
-        now = time.perf_counter()
-        if now - self.written < self.seconds_between and done != of:
+        self.words = now or self.words
+
+        clock = time.perf_counter()
+        if clock - self.written < self.seconds_between and done != of:
             return
-        self.written = now
+        self.written = clock
         content = {"text/plain": f"{self.words} {done}" + (f" of {of}" if of else "")}
         if self.handle is None:
             self.handle = display(content, raw=True, display_id=True)

@@ -15,6 +15,13 @@ from certifit.plots.style import COLOURS, GREY, ink, new_axes, new_grid, plain, 
 from certifit.rows import Array
 
 
+def check_titles(models: Any) -> None:
+    """Refuse what is no mapping of titles to models, or an empty one."""
+    if not isinstance(models, Mapping) or not models:
+        got = "no models" if isinstance(models, Mapping) else f"a {type(models).__name__} as models"
+        raise DataError(got=got, wanted="models by their titles", fix="{'a tree': tree, 'a forest': forest}")
+
+
 def plot_boundaries(
     models: Mapping[str, Any], X: Any, y: Any, features: Sequence[int | str] = (0, 1), axes: Any = None
 ) -> Array:
@@ -46,8 +53,7 @@ def plot_boundaries(
     >>> [ax.get_title() for ax in axes]
     ['a tree', 'a forest']
     """
-    if not models:
-        raise DataError(got="no models", wanted="at least one, by its title")
+    check_titles(models)
     wide = min(len(models), 2)
     high = -(-len(models) // wide)
     grid = new_grid(axes, (high, wide), (4.6 * wide, 3.9 * high), len(models))
@@ -87,8 +93,7 @@ def plot_error_correlations(models: Mapping[str, Any], X: Any, y: Any, ax: Axes 
     >>> ax.get_xlabel()
     'correlation between the errors of two members'
     """
-    if not models:
-        raise DataError(got="no models", wanted="at least one, by its title")
+    check_titles(models)
     found = {title: _error_correlations(model, X, y) for title, model in models.items()}
     ax = new_axes(ax, 6.0, 3.6)
     edges = np.linspace(min(map(np.min, found.values())), max(map(np.max, found.values())), 31)
@@ -185,8 +190,7 @@ def plot_margins(models: Mapping[str, Any], X: Any, y: Any, ax: Axes | None = No
     >>> ax.get_xlabel()
     'margin of a row'
     """
-    if not models:
-        raise DataError(got="no models", wanted="at least one, by its title")
+    check_titles(models)
     found = {title: _margins(model, X, y) for title, model in models.items()}
     ax = new_axes(ax, 6.0, 3.6)
     for place, (title, margins) in enumerate(found.items()):

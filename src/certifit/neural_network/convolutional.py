@@ -14,7 +14,7 @@ from certifit.checkers.neural_network.network_loss import NetworkClaim
 from certifit.core import Attributes, Certificate, Setting
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
-from certifit.exceptions import DataError
+from certifit.exceptions import DataError, warn_caller
 from certifit.neural_network.layers.batch_norm import moment_rows, population_moments, with_moments
 from certifit.neural_network.layers.layer_words import Words, image_layers, layer_words, lenet
 from certifit.neural_network.layers.moved_images import MovedImages
@@ -149,6 +149,7 @@ class ConvNetClassifier(NetworkClassifier):
         y, sample_weight : as in every `fit` of certifit
         """
         X, several = _images_or_rows(X), target_width(y)
+        _warn_of_odd_images(X)
         with self._noting_shape(X):
             return self._fit_rows(X, y, sample_weight, targets=several, several=several)
 
@@ -231,9 +232,13 @@ class ConvNetClassifier(NetworkClassifier):
         found = self._settle(network, flat, ArrayRows(few.X, None, few.w))[1]
         return {**found, "sampled": len(few)} if len(few) < n else found
 
-    def _fitted_network(self) -> Network:
+    def _listed_network(self) -> Network:
         layers = image_layers(self.layers_, self.image_shape_, len(self.intercepts_[-1]))
-        network = Network(fuse_pools(layers), (math.prod(self.image_shape_),)).clipped
+        return Network(layers, (math.prod(self.image_shape_),))
+
+    def _fitted_network(self) -> Network:
+        listed = self._listed_network()
+        network = Network(fuse_pools(listed.layers), listed.rows).clipped
         return with_moments(network, getattr(self, "moments_", []))
 
     def _claim(self) -> NetworkClaim:
@@ -256,6 +261,23 @@ def _images_or_rows(X: Any) -> Any:
             wanted="images (n, height, width) or (n, height, width, channels), or flat rows",
         )
     return X
+
+
+def _warn_of_odd_images(X: Any, most: float = 200.0) -> None:
+    """Warn of images whose numbers are far above those that first weights suit, and of channels that come first."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "uif" or not X.size:
+        return
+    largest = max(float(X.max()), -float(X.min()))
+    if most < largest < math.inf:
+        warn_caller(
+            f"Got images with numbers up to {largest:g}, where numbers between 0 and 1 or so are wanted: a network "
+            "learns slowly from large ones. Divide them by 255, say, in fit and predict alike."
+        )
+    if X.ndim == 4 and X.shape[1] in (1, 3) and X.shape[2] == X.shape[3] > 4:
+        warn_caller(
+            f"Got images {X.shape[1]} high and {X.shape[2]} wide with {X.shape[3]} channels. If their channels come "
+            "first, write np.moveaxis(X, 1, 3): here they come last."
+        )
 
 
 def _whole_shape(shape: Any) -> tuple[int, int, int]:

@@ -146,8 +146,8 @@ class MultilayerPerceptron(Estimator):
         """Targets as wide as the scores (n, k)."""
 
     @abstractmethod
-    def _validation_score(self, answers: Array, Y: Array, w: Array) -> float:
-        """How good answers are for rows that training did not see."""
+    def _validation_score(self, loss: OutputLoss, scores: Array, Y: Array, w: Array) -> float:
+        """How good scores are for rows that training did not see."""
 
     # Fitting ------------------------------------------------------------------------------------------------------
 
@@ -333,6 +333,14 @@ class MultilayerPerceptron(Estimator):
             "interrupted": end.interrupted,
         }
 
+    def _unlimited_words(self) -> str:
+        if setting_in_use(self, "activation") not in ("relu", "leaky_relu"):
+            return "no step along a line found less: scale the columns (StandardScaler)"
+        return (
+            "no step along a line found less, as at a kink of a ReLU, where no gradient need be small: "
+            "scale the columns (StandardScaler), or take 'tanh' or 'gelu', which have no kinks"
+        )
+
     def _optimiser_rules(self) -> OptimiserRules:
         return OptimiserRules(
             self.solver, float(self.learning_rate_init), self.learning_rate, float(self.momentum),
@@ -356,7 +364,7 @@ class MultilayerPerceptron(Estimator):
         (table, rows), (watch, checkpoint, as_of_now) = data, reports
         incremental, score = isinstance(watch, Unwatched), None
         if self.early_stopping:
-            table, held = self._split(table, optimiser.seed)
+            table, held = self._split(table, loss, optimiser.seed)
             score = partial(self._score_of, network, loss, held, rows)
         rules = EpochRules(
             self._batch(len(table)), bool(self.shuffle), self.max_iter, float(self.tol), self.n_iter_no_change,
@@ -400,7 +408,7 @@ class MultilayerPerceptron(Estimator):
         """How good the network with these parameters is for rows held out."""
         network, parts = self._settle(network, flat, rows)[0], network.parts(flat)
         scores = np.concatenate([network.scores(parts, dense_as(some.X, flat.dtype)) for some in held.pieces()])
-        return self._validation_score(loss.answers(scores), held.Y, held.w)
+        return self._validation_score(loss, scores, held.Y, held.w)
 
     def _batch(self, rows: int) -> int:
         if isinstance(self.batch_size, str):
@@ -409,9 +417,9 @@ class MultilayerPerceptron(Estimator):
             warn_caller(f"Got batch_size={self.batch_size} for {rows} rows: every minibatch is all of them.")
         return min(self.batch_size, rows)
 
-    def _split(self, table: Any, seed: int) -> tuple[Any, NetworkRows]:
+    def _split(self, table: Any, loss: OutputLoss, seed: int) -> tuple[Any, NetworkRows]:
         """Rows to learn from, and rows for validation; of every class its share."""
-        kinds = self._strata(table.Y)
+        kinds = self._strata(loss, table.Y)
         split = {"test_size": self.validation_fraction, "random_state": seed, "stratify": kinds}
         try:
             learnt, held = train_test_split(np.arange(len(table)), **split)
@@ -431,7 +439,7 @@ class MultilayerPerceptron(Estimator):
             validation, NetworkRows
         ) else validation.on_disk()
 
-    def _strata(self, Y: Array) -> Array | None:
+    def _strata(self, loss: OutputLoss, Y: Array) -> Array | None:
         """The groups of which each has its share of validation rows; None for none."""
         return None
 
@@ -475,6 +483,11 @@ class MultilayerPerceptron(Estimator):
 
     # What a fitted perceptron says ----------------------------------------------------------------------------
 
+    def summary(self) -> Network:
+        """The list of layers, which prints with shapes and counts of parameters."""
+        check_is_fitted(self)
+        return self._listed_network()
+
     @property
     def n_layers_(self) -> int:
         """Layers, input and output among them."""
@@ -503,12 +516,17 @@ class MultilayerPerceptron(Estimator):
     def _output(self) -> str:
         """The loss of scores, from settings and attributes."""
 
-    def _fitted_network(self) -> Network:
+    def _listed_network(self) -> Network:
+        """The network layer by layer, from settings and attributes."""
         hidden = tuple(len(b) for b in self.intercepts_[:-1] if b.ndim == 1)
         outputs, activation = len(self.intercepts_[-1]), setting_in_use(self, "activation")
         if self.preset is not None:
-            return tabular_network((self.center_, self.scale_), hidden, outputs, activation).clipped
-        return perceptron(len(self.coefs_[0]), hidden, outputs, activation).clipped
+            return tabular_network((self.center_, self.scale_), hidden, outputs, activation)
+        return perceptron(len(self.coefs_[0]), hidden, outputs, activation)
+
+    def _fitted_network(self) -> Network:
+        """The same in fewer passes over memory, as it answers."""
+        return self._listed_network().clipped
 
     def _network(self) -> tuple[Network, list[LayerWeights]]:
         if "coefs_" not in vars(self):  # else it is fitted: scikit-learn's question takes a while

@@ -106,18 +106,17 @@ class NetworkClassifier(ClassifierMixin, MultilayerPerceptron):
         assert isinstance(found, (SoftmaxCrossEntropy, LogisticCrossEntropy))
         return replace(found, smoothing=float(self.label_smoothing))
 
-    def _strata(self, Y: Array) -> Array | None:
-        return None if self._is_multilabel(Y) else (Y.argmax(axis=1) if Y.shape[1] > 1 else Y[:, 0])
+    def _strata(self, loss: OutputLoss, Y: Array) -> Array | None:
+        if isinstance(loss, SoftmaxCrossEntropy):
+            return Y.argmax(axis=1)
+        return Y[:, 0] if Y.shape[1] == 1 else None
 
-    def _is_multilabel(self, Y: Array) -> bool:
-        return Y.shape[1] > 1 and not bool((Y.sum(axis=1) == 1).all())
-
-    def _validation_score(self, answers: Array, Y: Array, w: Array) -> float:
+    def _validation_score(self, loss: OutputLoss, scores: Array, Y: Array, w: Array) -> float:
         """Accuracy: the share of rows whose class, or whose every label, is right."""
-        if Y.shape[1] > 1 and not self._is_multilabel(Y):
-            right = answers.argmax(axis=1) == Y.argmax(axis=1)
+        if isinstance(loss, SoftmaxCrossEntropy):
+            right = scores.argmax(axis=1) == Y.argmax(axis=1)
         else:
-            right = ((answers > 0.5) == (Y > 0.5)).all(axis=1)
+            right = ((scores > 0) == (Y > 0.5)).all(axis=1)
         return float(w @ right / w.sum())
 
     def _output(self) -> str:

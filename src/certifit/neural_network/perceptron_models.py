@@ -15,6 +15,7 @@ from certifit.core.settings import Settings
 from certifit.exceptions import DataError
 from certifit.neural_network.multilayer_perceptron import MultilayerPerceptron, PerceptronTargets, target_width
 from certifit.neural_network.network_classifier import NetworkClassifier, learns_in_minibatches
+from certifit.neural_network.output_losses import OutputLoss
 from certifit.rows import Array, Rows
 
 
@@ -102,6 +103,12 @@ class MLPClassifier(NetworkClassifier):
     >>> model = MLPClassifier((8,), "tanh", solver="lbfgs", alpha=1.0, max_iter=1000, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.97, model.certificate_.kind, model.certificate_.holds
     (True, 'stationary', True)
+    >>> print(model.summary())
+    layer  output  parameters
+    Dense       8          40
+    Tanh        8           0
+    Dense       3          27
+    all                    67
     """
 
     settings: ClassVar[Settings] = {**NetworkClassifier.settings, "preset": PRESET}
@@ -244,9 +251,9 @@ class MLPRegressor(RegressorMixin, MultilayerPerceptron):
     def _table(self, targets: PerceptronTargets, y: Array) -> Array:
         return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
-    def _validation_score(self, answers: Array, Y: Array, w: Array) -> float:
+    def _validation_score(self, loss: OutputLoss, scores: Array, Y: Array, w: Array) -> float:
         """R², the mean of all targets."""
-        rest = w @ (Y - answers) ** 2
+        rest = w @ (Y - loss.answers(scores)) ** 2
         spread = w @ (Y - w @ Y / w.sum()) ** 2
         share = rest / np.where(spread > 0, spread, 1)
         return float(np.mean(np.where(spread > 0, 1 - share, rest == 0)))

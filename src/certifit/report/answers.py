@@ -214,7 +214,7 @@ def worst_rows(
     rows = []
     for place, i in enumerate(order):
         if answers.classes is None:
-            judged = [f"{answers.y[i]:.6g}", f"{answers.said[i]:.6g}", f"{answers.y[i] - answers.said[i]:+.4g}"]
+            judged = [f"{answers.y[i]:.6g}", f"{answers.said[i]:.6g}", f"{answers.y[i] - answers.said[i]:+.6g}"]
         else:
             best = int(answers.said[i].argmax())
             sure = "–" if answers.labels_alone else f"{100 * answers.said[i, best]:.1f} %"

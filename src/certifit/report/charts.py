@@ -47,7 +47,7 @@ class ChartAxis(NamedTuple):
         unit = 10.0 ** math.floor(math.log10(raw))
         step = min((unit * n for n in (1, 2, 5, 10)), key=lambda step: abs(math.log(step / raw)))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [round(step * n, 12) for n in range(first, last + 1)]
+        return [float(f"{step * n:.12g}") for n in range(first, last + 1)]
 
 
 @dataclass(frozen=True)
@@ -178,9 +178,19 @@ def _text(x: str, y: str, words: str, anchor: str) -> Markup:
 
 
 def _tick_words(value: float, axis: ChartAxis) -> str:
+    """A tick's number, in thousands or millions where it is large.
+
+    >>> axis = ChartAxis("", 0.0, 1.0)
+    >>> [_tick_words(value, axis) for value in (0.2, 2500.0, -600_000.0, 25e6, 123_456.0)]
+    ['0.2', '2500', '-600k', '25M', '123456']
+    """
     if axis.log:
         return f"1e{round(math.log10(value))}" if not 0.01 <= value <= 1000 else f"{value:g}"
-    return f"{value:.6g}".replace("e+0", "e").replace("e+", "e")
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        # As long as no digit is lost: words of a large tick would run into the name of the axis.
+        if 10 * unit <= abs(value) < 1e4 * unit and value % (unit / 100) == 0:
+            return f"{value / unit:.6g}{letter}"
+    return f"{value:.7g}".replace("e+0", "e").replace("e+", "e")
 
 
 def _line(_frame: ChartFrame, layer: ChartLayer, x: Array, y: Array, _to: Array | None) -> Markup:

@@ -38,6 +38,7 @@ from certifit.report.sealing.proof import FitSource
 from certifit.report.table_page import Report, render
 from certifit.report.words import shortened
 from certifit.rows import Array
+from certifit.table.alerts import kept_alerts, table_alerts
 from certifit.table.cross_validation import FoldScore
 from certifit.table.labelled_table import fingerprint
 from certifit.table.reading import as_table
@@ -104,7 +105,8 @@ def report(
         data = model._labelled(X, y, sample_weight)
         why = "not tested here: the page was made from the fitted model alone"
         rows, drawn = (data.sample, data.sample_numbers) if isinstance(data, StreamedTable) else (data, None)
-        page = Report(model, rows, why, name or "a table", model.get_params(), "", drawn=drawn)
+        alerts = kept_alerts(model) or tuple(table_alerts(rows))
+        page = Report(model, rows, why, name or "a table", model.get_params(), "", alerts, drawn=drawn)
         found = ModelPage(render(page), model.certificate_)
     else:
         found = _PageMaker(model, X, y, sample_weight, test, name).page()

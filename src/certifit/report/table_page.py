@@ -33,9 +33,16 @@ from certifit.report.sealing.convex_fits import model_proof
 from certifit.report.sealing.proof import FitSource
 from certifit.report.words import FAMILY_WORDS, shortened, target_words
 from certifit.rows import Array
-from certifit.table.alerts import Alert
+from certifit.table.alerts import Alert, choice_alert
 from certifit.table.cross_validation import CrossValidation, FoldScore
-from certifit.table.portfolio.leaderboard import choice_words, corrected_words, unscored_words
+from certifit.table.portfolio.leaderboard import (
+    choice_words,
+    corrected_words,
+    header,
+    leaderboard_lines,
+    unscored_words,
+)
+from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.table_model import TableModel
 
 SMALLER_IS_BETTER = ("log loss", "mean absolute error", "root mean squared error")
@@ -56,7 +63,6 @@ class Report:
     most_classes: int = 12  # with a column of coefficients each
     most_columns: int = 300  # of the table that are listed
     largest_page: int = 2_000_000  # bytes
-    leaderboard: Sequence[Mapping[str, Any]] = ()  # a line for each model that was tried, with the same headings
     reproduce: str = ""  # the command that does all of this again
     drawn: Array | None = None  # numbers of the rows of `data`, where they were drawn from those of the fit
 
@@ -82,10 +88,8 @@ def _render(report: Report, with_rows: bool = True) -> str:
         charts = class_charts(answers) if classes is not None else number_charts(answers)
         if charts:
             sections.append(PageSection("curves", {"held_out": answers.folds > 0, "charts": charts}))
-    if report.leaderboard:
-        ledger = getattr(model, "search_", None)
-        notes = () if ledger is None else (choice_words(ledger), *unscored_words(ledger))
-        sections.append(PageSection("leaderboard", {"lines": report.leaderboard, "notes": notes}))
+    if hasattr(model, "search_"):
+        sections.append(PageSection("leaderboard", _leaderboard(model.search_)))
     inner = getattr(model, "model_", model)
     sections.append(certificate_section(model.certificate_, inner, report.recheck))
     sections.append(PageSection("drivers", _drivers(report, importance)))
@@ -105,6 +109,12 @@ def _render(report: Report, with_rows: bool = True) -> str:
     subtitle = f"{_kind_words(model)} on {rows} and {columns} · certifit {versions()['certifit']} · {written_at()}"
     title = f"Predicting {shortened(model.target_ or 'target', 80)} from {shortened(report.table, 80)}"
     return compose(title, subtitle, sections, proof)
+
+
+def _leaderboard(ledger: SearchLedger) -> dict[str, Any]:
+    """A line for each model that was tried, by the same headings, and notes."""
+    lines = [dict(zip(header(ledger), line, strict=True)) for line in leaderboard_lines(ledger)]
+    return {"lines": lines, "notes": (choice_words(ledger), *unscored_words(ledger))}
 
 
 def _classes(model: TableModel) -> Array | None:
@@ -155,18 +165,15 @@ def _verdicts(report: Report) -> dict[str, Any]:
     ledger = getattr(report.model, "search_", None)
     useful: dict[str, Any] = {"state": "", "head": "Not tested.", "score": None, "why": assessment}
     if isinstance(assessment, CrossValidation):
-        kinds = {alert.kind for alert in report.alerts}
-        score, by_odds = assessment.scores[0], "threshold" in kinds
+        score = assessment.scores[0]
+        by_odds = any(alert.kind == "threshold" for alert in report.alerts)
         better = score.mean - score.baseline > float(np.hypot(score.error, score.baseline_error))
-        better = (better or by_odds) and "no use" not in kinds
-        doubts = [alert.kind for alert in report.alerts if alert.kind in ("leak", "copies", "too good")]
-        state, head = ("good", "Better than guessing.") if better else ("bad", "No better than guessing.")
-        head = "Better than guessing, by its probabilities alone." if better and by_odds else head
-        if better and doubts:
-            state, head = "doubtful", f"Better than guessing, if the alert ({', '.join(doubts)}) is no matter."
         shown = assessment.scores[0] if assessment.classes else assessment.scores[1]
         shown = assessment.scores[2] if by_odds else shown
-        useful = {"state": state, "head": head, "score": shown, "why": ""}
+        useful = _usefulness(report.alerts, better) | {"score": shown, "why": ""}
+    elif ledger is not None:  # a page of a saved model
+        better = choice_alert(ledger) is None
+        useful = _usefulness(report.alerts, better) | {"score": None, "why": choice_words(ledger)}
     return {
         "certificate": certificate,
         "unaudited": "",
@@ -176,6 +183,22 @@ def _verdicts(report: Report) -> dict[str, Any]:
         "classifies": _classes(report.model) is not None,
         "target": report.model.target_ or "target",
     }
+
+
+def _usefulness(alerts: Sequence[Alert], better: bool) -> dict[str, str]:
+    """The verdict of use and its colour, of a model whose score is better than its baseline's, or is not."""
+    kinds = {alert.kind for alert in alerts}
+    by_odds = "threshold" in kinds
+    if not (better or by_odds) or "no use" in kinds:
+        return {"state": "bad", "head": "No better than guessing."}
+    doubts = [alert.kind for alert in alerts if alert.kind in ("leak", "copies", "too good")]
+    if doubts:
+        return {
+            "state": "doubtful",
+            "head": f"Better than guessing, if the alert ({', '.join(doubts)}) is no matter.",
+        }
+    how = ", by its probabilities alone" if by_odds else ""
+    return {"state": "good", "head": f"Better than guessing{how}."}
 
 
 def _scores(report: Report) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from certifit.table.table_model import LabelledData
 
 FAMILY_WORDS = {
@@ -20,8 +22,13 @@ def target_words(data: LabelledData, most_classes: int) -> str:
         low, middle, high = (f"{value:.6g}" for value in data.spread)
         return f"from {low} to {high}, median {middle}"
     labels, counts = data.label_counts
+    if len(labels) > most_classes:  # the frequent ones first
+        order = np.argsort(-counts, kind="stable")
+        labels, counts = labels[order], counts[order]
     few = slice(most_classes)
-    shown = ", ".join(f"{label} {count:,}" for label, count in zip(labels[few], counts[few], strict=True))
+    shown = ", ".join(
+        f"{shortened(label, 40)} {count:,}" for label, count in zip(labels[few], counts[few], strict=True)
+    )
     more = f" and {len(labels) - most_classes:,} more classes" if len(labels) > most_classes else ""
     return shown + more
 

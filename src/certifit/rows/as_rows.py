@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,7 @@ def _array_rows(
     arrays = all(part is None or type(part) is np.ndarray for part in (y, sample_weight))
     if _is_plain(X) and arrays and terms.columns is None and _note_width(estimator, X.shape[1], reset):
         return _checked_rows(X, y, sample_weight, None, terms, reset)
+    _refuse_no_table(X)
     try:
         if is_pandas(X):
             X, y, sample_weight = pandas_parts(X, y, sample_weight, estimator, terms, reset)
@@ -146,6 +148,23 @@ def _array_rows(
         X = X.copy()
         X.sum_duplicates()
     return _checked_rows(X, y, sample_weight, getattr(estimator, "feature_names_in_", None), terms, reset)
+
+
+def _refuse_no_table(X: Any) -> None:
+    """Refuse what has no rows: a dictionary, an open file, a connection; NumPy would make one object of it."""
+    if X is None or isinstance(X, (np.ndarray, list, tuple, Number)) or np.ndim(X):
+        return
+    kind = type(X).__name__
+    fixes = {
+        "DuckDBPyConnection": "Pass a relation: connection.sql('select …').",
+        "ParquetFile": "Pass the path of the file, or what its method read() gives.",
+        "dict": "Pass pandas.DataFrame(X).",
+    }
+    raise DataError(
+        got=f"an object of type {kind} as X",
+        wanted="a table: an array, a data frame, an Arrow table or stream, or a path",
+        fix=fixes.get(kind, "Pass the path of the file." if hasattr(X, "read") else ""),
+    )
 
 
 def _is_plain(X: Any) -> bool:

@@ -28,6 +28,8 @@ from certifit.rows.sources.regular_file import check_regular
 from certifit.store.model_file import UNREADABLE, shortened
 
 MOST_COLUMNS = 2**26  # numbers of a row: a file of a few bytes may declare any number
+_SOFTMAX = "Softmax", "LogSoftmax"  # both end a network of classes, whose scores come before
+_OF_SIZES = "Gather", "Concat", "Cast", "Squeeze", "Unsqueeze"
 _ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "logistic", "Gelu": "gelu", "LeakyRelu": "leaky_relu"}
 
 
@@ -36,9 +38,9 @@ def load_onnx(path: str | os.PathLike[str], classes: Sequence[Any] | None = None
 
     `audit(network, X, y)` gives an exact interval of its error from rows that it has not learnt from;
     `robust_radius(network, X, y)` proves how far rows may move. Known operators are Gemm, MatMul, Conv, Add, Sub,
-    Mul, Div, Relu, LeakyRelu, Sigmoid, Tanh, Gelu, Softmax, MaxPool, AveragePool, BatchNormalization, Flatten,
-    Reshape, Transpose, Identity and Dropout, one after another; others are refused by their name. Weights become
-    float64: other programs compute in float32, and their answers differ in the last digits.
+    Mul, Div, Relu, LeakyRelu, Sigmoid, Tanh, Gelu, Softmax, LogSoftmax, MaxPool, AveragePool, GlobalAveragePool,
+    BatchNormalization, Flatten, Reshape, Transpose, Identity and Dropout, one after another; others are refused by
+    their name. Weights become float64: other programs compute in float32, and their answers have other last digits.
 
     Parameters
     ----------
@@ -106,6 +108,7 @@ class OnnxReader:
 
         self._attribute, self._array = helper.get_attribute_value, array
         self.numbers = {one.name: array(one) for one in graph.initializer}
+        self.sizes: dict[str, list[int]] = {}  # shapes of rows, 0 for their number, and what is made of them
         self.layers: list[PlainLayer] = []
         self.output = "squared_error"  # until a Softmax or Sigmoid ends the graph
         (first,) = [one for one in graph.input if one.name not in self.numbers] or [None]
@@ -158,7 +161,9 @@ class OnnxReader:
     def _read(self, node: Any) -> None:
         """Add the layer of one operator."""
         name, known = node.op_type, [one for one in node.input if one in self.numbers]
-        unknown = [one for one in node.input if one and one not in self.numbers]
+        if self._is_of_sizes(node):
+            return
+        unknown = [one for one in node.input if one and one not in self.numbers and one not in self.sizes]
         if node.domain not in ("", "ai.onnx"):
             self._refuse(node, f"of {node.domain}")
         if self.output != "squared_error" and name != "Identity":
@@ -173,12 +178,16 @@ class OnnxReader:
             self._convolution(node, given, values)
         elif name in ("MaxPool", "AveragePool"):
             self._pool(node, given)
+        elif name == "GlobalAveragePool" and len(self.shape) == 3:
+            self._add(PlainPool((self.shape[1], self.shape[2]), False))
         elif name == "BatchNormalization":
             W, b, mean, variance = values
+            if given.get("training_mode", 0):
+                self._refuse(node, "by the moments of the rows at hand")
             self._add(PlainNormalisation(W, b, np.stack([mean, variance]), float(given.get("epsilon", 1e-5))))
         elif name in ("Add", "Sub", "Mul", "Div"):
             self._shift_or_scale(node, values)
-        elif name in _ACTIVATIONS or name == "Softmax":
+        elif name in _ACTIVATIONS or name in _SOFTMAX:
             self._activation(node, given)
         elif name == "Flatten" and given.get("axis", 1) == 1:
             self._add(PlainFlatten())
@@ -186,8 +195,32 @@ class OnnxReader:
             self._reshape(node)
         elif name == "Transpose" and given.get("perm", [1])[0] == 0:
             self._add(PlainTranspose(tuple(given["perm"])))
+        elif name == "Dropout" and len(node.input) == 3 and values[-1].any():
+            self._refuse(node, "that drops units at random")
         elif name not in ("Identity", "Dropout"):
             self._refuse(node, "which is not among those that are read")
+
+    def _is_of_sizes(self, node: Any) -> bool:
+        """Whether an operator works on the shape of the rows, which a Reshape then takes: its outcome is noted."""
+        name = node.op_type
+        if name == "Shape" and list(node.input) == [self.last] and not node.attribute:
+            self.sizes[node.output[0]] = [0, *self.shape]
+            return True
+        if name not in _OF_SIZES or not any(one in self.sizes for one in node.input):
+            return False
+        if not all(one in self.sizes or one in self.numbers for one in node.input):
+            self._refuse(node, "of other than shapes")
+        parts = [self._sizes(one) for one in node.input]
+        found = parts[0]
+        if name == "Gather":
+            found = [found[k] for k in parts[1]]
+        elif name == "Concat":
+            found = [size for part in parts for size in part]
+        self.sizes[node.output[0]] = found
+        return True
+
+    def _sizes(self, name: str) -> list[int]:
+        return self.sizes[name] if name in self.sizes else [int(size) for size in self.numbers[name].ravel()]
 
     def _refuse(self, node: Any, why: str) -> None:
         raise DataError(
@@ -237,7 +270,7 @@ class OnnxReader:
 
     def _activation(self, node: Any, given: dict[str, Any]) -> None:
         name, axis = node.op_type, given.get("axis", -1)
-        if name == "Softmax":
+        if name in _SOFTMAX:
             if len(self.shape) != 1 or axis not in (-1, 1):
                 self._refuse(node, "of other than the scores of a row")
             self.output = "softmax"
@@ -251,7 +284,7 @@ class OnnxReader:
             self._add(PlainActivation(_ACTIVATIONS[name]))
 
     def _reshape(self, node: Any) -> None:
-        target = [int(size) for size in self.numbers[node.input[1]].ravel()]
+        target = self._sizes(node.input[1])
         rest, numbers = target[1:], int(np.prod(self.shape))
         if target[0] not in (-1, 0, 1) or (rest.count(-1) > 1) or 0 in rest:
             self._refuse(node, f"to {target}")

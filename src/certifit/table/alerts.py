@@ -7,7 +7,8 @@ model: whether it predicts better than somebody who knows the target's frequenci
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +25,7 @@ from certifit.table.portfolio.leaderboard import score_number
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import COMMON_CLASS
 from certifit.table.table_model import TableModel
+from certifit.table.text.readings import read_text
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,28 @@ def overdispersion_alert(
         f"{allowed if family == 'negative_binomial' else asked}"
     )
     return Alert("overdispersion", words)
+
+
+def later_alerts(model: TableModel, data: LabelledTable, assessment: CrossValidation | str) -> list[Alert]:
+    """What is known of a model only when it is fitted: whether it is of use, too good, unsolved or overdispersed."""
+    ledger, useless = getattr(model, "search_", None), usefulness_alert(assessment)
+    if useless is None and ledger is not None:
+        useless = choice_alert(ledger)
+    unsolved = None if ledger is None else unsolved_alert(ledger)
+    found = (useless, too_good_alert(assessment, len(data.y)), unsolved, overdispersion_alert(model, data))
+    return [alert for alert in found if alert is not None]
+
+
+def keep_alerts(model: TableModel, alerts: list[Alert]) -> None:
+    """Write alerts into a model's ledger, where models were compared: its file, notebooks and pages show them."""
+    if hasattr(model, "search_"):
+        model.search_ = replace(model.search_, alerts=tuple((alert.kind, alert.words) for alert in alerts))
+
+
+def kept_alerts(model: TableModel) -> tuple[Alert, ...]:
+    """The alerts of a model's ledger; none where models were not compared."""
+    ledger = getattr(model, "search_", None)
+    return () if ledger is None else tuple(Alert(*pair) for pair in ledger.alerts)
 
 
 def _used(data: LabelledTable) -> list[Column]:
@@ -305,9 +329,32 @@ def _common_class(y: Array) -> Alert | None:
 def _rare_classes(y: Array, tuning: AlertTuning) -> Alert | None:
     labels, counts = np.unique(y, return_counts=True)
     rare = [f"{str(label)!r} ({n})" for label, n in zip(labels, counts, strict=True) if n < tuning.rare_class]
-    if not rare or len(y) < tuning.rare_class * len(labels):
+    if len(y) < tuning.rare_class * len(labels):
+        return _single_rows(labels, counts)
+    if not rare:
         return None
     return Alert("rare classes", f"few rows of class {_named(rare, tuning)}: what is said of them rests on these")
+
+
+def _single_rows(labels: Array, counts: Array) -> Alert | None:
+    """Whether one of many classes has a single row, and whether the target may be a quantity with words in it."""
+    single = int((counts == 1).sum())
+    if single == 0:
+        return None
+    words = (
+        f"{single:,} of {len(labels):,} classes have a single row, which is either learnt or tested: group rare "
+        "classes, or leave their rows out"
+    )
+    texts = [str(label) for label in labels]
+    read = read_text(pa.chunked_array([texts]), "numbers", any_unit=True).is_valid().to_pylist()
+    others = [text for text, number in zip(texts, read, strict=True) if not number]
+    if labels.dtype.kind == "U" and 0 < len(others) < 0.5 * len(texts):
+        fix = shlex.join([word for text in others[:3] for word in ("--missing", text)])
+        words += (
+            f". {len(texts) - len(others):,} of them are numbers: where the target is a quantity, {fix} takes "
+            f"{'the other for a missing entry' if len(others) == 1 else 'the others for missing entries'}"
+        )
+    return Alert("rare classes", words)
 
 
 def _named(names: list[str], tuning: AlertTuning) -> str:

@@ -4,7 +4,8 @@ Classes or a quantity, where nobody says which:
 
 - text, true/false and categories are classes;
 - numbers with a fraction are a quantity;
-- whole numbers are classes where they are few (up to 10) and each occurs often (5 rows on average), else a quantity.
+- whole numbers are classes where they are few (up to 10) and each occurs often (5 rows on average), else a quantity;
+- the numbers of the rows, from one to the next without a gap, are refused: they only tell the rows apart.
 
 The family of a quantity (McCullagh & Nelder, Generalized Linear Models, 1989), where nobody says which:
 
@@ -66,7 +67,8 @@ def choose_task(target: Target, tuning: TargetKindTuning = TargetKindTuning()) -
     if not is_number(target.type):
         return TaskChoice("classification", f"{type_words(target.type)} are classes")
     y = _values(target)
-    return task_of_numbers(len(np.unique(y)), len(y), has_fraction(y), tuning)
+    ends = (float(y.min()), float(y.max())) if len(y) else (0.0, 0.0)
+    return task_of_numbers(len(np.unique(y)), len(y), has_fraction(y), ends, tuning)
 
 
 def has_fraction(y: Array) -> bool:
@@ -75,9 +77,9 @@ def has_fraction(y: Array) -> bool:
 
 
 def task_of_numbers(
-    distinct: int, n: int, fraction: bool, tuning: TargetKindTuning = TargetKindTuning()
+    distinct: int, n: int, fraction: bool, ends: tuple[float, float], tuning: TargetKindTuning = TargetKindTuning()
 ) -> TaskChoice:
-    """Tell classes from a quantity, of n numbers."""
+    """Tell classes from a quantity, of n numbers from one end to the other; the numbers of the rows are neither."""
     if fraction:
         return TaskChoice("regression", "numbers with a fraction are a quantity")
     if distinct <= 2:
@@ -85,6 +87,13 @@ def task_of_numbers(
     words = f"{distinct:,} different whole numbers in {n:,} rows"
     if distinct <= tuning.few_numbers and n >= tuning.rows_each * distinct:
         return TaskChoice("classification", f"{words} are few and come often, as classes do")
+    low, high = ends
+    if distinct == n > tuning.few_numbers and high - low + 1 == n:
+        raise DataError(
+            got=f"a target that numbers the rows, from {low:.0f} to {high:.0f}",
+            wanted="a quantity, or classes that come more than once",
+            fix="Name another column; where it is a rank to predict, --task regression.",
+        )
     return TaskChoice("regression", f"{words} are a quantity")
 
 

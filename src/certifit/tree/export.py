@@ -82,6 +82,8 @@ def _text_lines(
             if len(chosen) and chosen[k] >= 0:
                 group = "{" + ", ".join(category_names(words.model, k, True)) + "}"
                 rules = f"{name} in {group}", f"{name} not in {group}"
+            elif words.parts_missing(k):
+                rules = f"{name} is not missing", f"{name} is missing"
             else:
                 at = f"{tree.threshold[k]:.{decimals}f}"
                 rules = f"{name} <= {at}", f"{name} >  {at}"

@@ -52,7 +52,13 @@ class TreeWords:
         name, chosen = self.names[self.tree.feature[k]], getattr(self.tree, "category_set", ())
         if len(chosen) and chosen[k] >= 0:
             return f"{name} {self._set_words(k)}"
+        if self.parts_missing(k):
+            return f"{name} is not missing"
         return f"{name} {self.characters.at_most} {_rounded(self.tree.threshold[k], self.precision)}"
+
+    def parts_missing(self, k: int) -> bool:
+        """Whether node k parts rows with a value from rows without one: no value is above its threshold."""
+        return bool(self.tree.threshold[k] == np.inf)
 
     def _set_words(self, k: int, most: int = 8) -> str:
         """The categories that go left at a node, or, where fewer go right, all but these."""
@@ -180,7 +186,7 @@ def category_names(model: Any, k: int, left: bool) -> list[str]:
 
 
 def _rounded(number: float, precision: int) -> str:
-    return str(round(float(number), precision)) if math.isfinite(number) else "inf"
+    return str(round(float(number), precision)) if math.isfinite(number) else str(float(number))
 
 
 def subtree_depth(tree: Any, k: int) -> int:

@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 import certifit
 from certifit import AdditiveClassifier, AdditiveRegressor, DataError, audit
 from certifit.ensemble.additive.pair_terms import box_cells, box_sums, box_values, coarse_levels
+from certifit.plots import plot_pair_functions
 
 
 def crossed(n=200, seed=0, d=3):
@@ -171,3 +173,17 @@ def test_a_model_of_too_few_pairs_is_not_the_best():
     found = audit(model, X, y)
     assert not found.holds
     assert found.objective == pytest.approx(alone.certificate_.objective)
+
+
+@pytest.mark.parametrize("values", [2, 3, 40])
+def test_pictures_of_pairs_name_the_level_of_missing_entries(values):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, values, size=(200, 2)).astype(float)
+    X[rng.random(200) < 0.2, 0] = np.nan
+    model = AdditiveRegressor(interactions=[(0, 1)]).fit(X, np.nan_to_num(X[:, 0]) * X[:, 1])
+    (ax,) = plot_pair_functions(model)
+    words = [[tick.get_text() for tick in axis.get_ticklabels()] for axis in (ax.xaxis, ax.yaxis)]
+    plt.close(ax.figure)
+    assert words[0][0] == "missing"
+    assert "missing" not in words[1]
+    assert [float(word) for word in words[0][1:]] == sorted(float(word) for word in words[0][1:])

@@ -168,6 +168,8 @@ def test_a_partition_without_a_column_is_refused_by_name(pieces):
     frame = dd.from_map(without_a_column, [slice(a, b) for a, b in cuts], odd=len(X) // pieces, meta=FRAME[:0])
     with pytest.raises(DataError, match=r"partition \(around row \d+\) without 'x1'"):
         as_rows(frame, missing=True).sum(partial_scatter)
+    with pytest.raises(DataError, match=r"partition lacks a key \(\['x1'\] not in index\); .* same columns"):
+        as_rows(frame[["x0", "x1"]])
 
 
 @pytest.mark.parametrize(

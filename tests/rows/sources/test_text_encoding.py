@@ -81,6 +81,9 @@ def test_an_encoding_that_is_named_is_taken_and_checked(place):
         TEXT.replace("\n", "\r"),
         TEXT.replace(";", "\t"),
         TEXT.replace("x;", '"x";'),
+        TEXT.replace(";", "; "),
+        TEXT.replace(";", " , "),
+        TEXT.replace(";näme;", '; "näme";').replace(";ä;", ';"ä";').replace(";", "; "),
     ],
 )
 def test_dialects_of_the_same_table(place, text):

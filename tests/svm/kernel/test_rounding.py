@@ -1,12 +1,13 @@
 """Kernel machines on data that rounding spoils: no certificate claims what 100 digits of arithmetic refute."""
 
+import warnings
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from certifit import SVC, SVR, CertificateWarning, HardMarginSVC, NoSolutionError, audit
+from certifit import SVC, SVR, CertificateWarning, HardMarginSVC, NoSolutionError, OneClassSVM, audit
 from certifit.checkers.plain import kernels as plain_kernels
 from certifit.svm.kernel.gram import RadialGram
 from certifit.svm.kernel.training import RecheckTuning
@@ -253,3 +254,20 @@ def test_groups_far_apart_have_the_machine_of_groups_less_far_apart(distance, mu
     assert far.holds
     assert far.objective == pytest.approx(near.objective, rel=1e-6)
     assert audit(model, rows + distance * apart, y).holds
+
+
+def test_the_offset_of_one_class_beside_columns_in_other_units():
+    """The fit takes the middle of values in float64: audits in longer numbers must not blame it for their digits."""
+    held = 0
+    for seed in range(1, 12):
+        rng = np.random.default_rng(seed)
+        X, w = rng.normal(size=(5, 3)) * np.array([1e5, 1.0, 1e-3]), rng.exponential(size=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CertificateWarning)
+            model = OneClassSVM(kernel="linear", nu=0.47).fit(X, sample_weight=w)
+        assert audit(model, X, sample_weight=w).holds == model.certificate_.holds
+        held += model.certificate_.holds
+    assert held > 5
+    model = OneClassSVM(kernel="linear", nu=0.47).fit(X := np.random.default_rng(0).normal(size=(9, 3)) + 3)
+    model.intercept_ = model.intercept_ * (1 + 1e-6)
+    assert not audit(model, X).holds

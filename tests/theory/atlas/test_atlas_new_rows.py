@@ -172,14 +172,17 @@ def holdouts():
     """Ends of intervals from rows left out and from fitted rows, and the accuracy on all birds (20, 5)."""
     found, tree = [], DecisionTreeClassifier()
     for seed in range(20):
-        rows = np.random.default_rng(seed).integers(0, len(SEX), 80)
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(0, len(SEX), 80)
+        # Each drawn bird is measured anew: one that is drawn twice is no copy of a row.
+        birds, sex = BIRDS[rows] + 1e-6 * rng.normal(size=(80, 4)), SEX[rows]
         asked = {"method": "holdout", "test_size": 0.5, "confidence": 0.9, "random_state": seed}
-        said = assess(tree, BIRDS[rows], SEX[rows], **asked)
-        fitted, tested = (rows[part] for part in said.plan.splits[0])
-        model = tree.fit(BIRDS[fitted], SEX[fitted])
-        exact = clopper_pearson((model.predict(BIRDS[tested]) == SEX[tested]).sum(), len(tested), 0.9)
+        said = assess(tree, birds, sex, **asked)
+        fitted, tested = said.plan.splits[0]
+        model = tree.fit(birds[fitted], sex[fitted])
+        exact = clopper_pearson((model.predict(birds[tested]) == sex[tested]).sum(), len(tested), 0.9)
         np.testing.assert_allclose([said.claims[0].low, said.claims[0].high], exact, rtol=1e-9)
-        right = (model.predict(BIRDS[fitted]) == SEX[fitted]).sum()
+        right = (model.predict(birds[fitted]) == sex[fitted]).sum()
         naive = clopper_pearson(right, len(fitted), 0.9)
         found.append([said.claims[0].low, said.claims[0].high, *naive, (model.predict(BIRDS) == SEX).mean()])
     return np.array(found)

@@ -14,7 +14,7 @@ from tests.tree.sums.stand_ins import (
     LightBooster,
     leaves_of,
 )
-from tests.tree.sums.write_dumps import table
+from tests.tree.sums.write_dumps import table, weights
 
 X, LABEL, AMOUNT = table()
 TARGETS = {"classes": LABEL, "stumps": LABEL, "rising": AMOUNT, "amounts": AMOUNT}
@@ -41,6 +41,14 @@ def test_boosters_hold(kind, name):
     refused = [check.name for check in found.checks if "monotone" in check.name]
     assert bool(refused) == (name == "rising")
     assert ("values of leaves not checked" in found.facts) == (name == "rising")
+
+
+def test_rows_of_weight_0_and_heavier_positive_rows_of_lightgbm():
+    # It counts rows of weight 0 in leaves, and its first constant leaves scale_pos_weight out.
+    model = LightBooster("weights")
+    found = audit(model, X, LABEL, weights(), like="Booster")
+    assert found.holds, found
+    assert not audit(model, X, LABEL, like="Booster").holds
 
 
 def raise_leaf(model):

@@ -20,6 +20,11 @@ def table():
     return X, (amount > 0.5).astype(int), amount
 
 
+def weights():
+    """Weights of the table's rows, a third of them 0."""
+    return np.arange(90) % 3.0
+
+
 def main():
     import interpret
     import lightgbm
@@ -43,9 +48,10 @@ def main():
             amount,
         ),
         "amounts": (lightgbm.LGBMRegressor(n_estimators=6, max_depth=3, **few), amount),
+        "weights": (lightgbm.LGBMClassifier(n_estimators=6, max_depth=2, scale_pos_weight=3.0, **few), label),
     }
     for name, (model, y) in cases.items():
-        booster = model.fit(X, y).booster_
+        booster = model.fit(X, y, sample_weight=weights() if name == "weights" else None).booster_
         text = [line for line in booster.model_to_string().splitlines() if line.startswith("[")]
         found[f"lightgbm {name}"] = {
             "dump": booster.dump_model(), "parameters": "\n".join(text),

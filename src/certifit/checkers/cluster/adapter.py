@@ -7,6 +7,7 @@ rows, and bisection leaves rows beside their nearest centre: the certificate the
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,11 @@ def _check_counts(counts: Array, C: Array, labels: Any, rows: Rows) -> Check:
     """Check the weights of the clusters, by which the next batch is held against all rows before it."""
     if counts.shape != (len(C),):
         raise DataError(got=f"counts_ of shape {counts.shape}", wanted=f"one for each of {len(C)} centres")
-    # Labels that name no centre fail a check of their own.
-    weight = np.bincount(np.clip(np.asarray(labels), 0, len(C) - 1), rows.map(_block_weights), len(C))
+    weight = rows.sum(partial(_weights_of_clusters, np.asarray(labels), len(C)))
     off = float(np.abs(counts - weight).max() / (weight.sum() or 1.0))
     return Check("counts_ off the weights of the clusters, relative", off, 1e-9)
 
 
-def _block_weights(block: Block) -> Array:
-    return block.w
+def _weights_of_clusters(labels: Array, k: int, block: Block) -> Array:
+    here = labels[block.start : block.start + len(block.w)]
+    return np.bincount(np.clip(here, 0, k - 1), block.w, k)  # labels that name no centre fail a check of their own

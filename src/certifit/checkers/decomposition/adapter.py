@@ -25,6 +25,8 @@ def audit_pca(
 ) -> Certificate:
     """Check PCA, IncrementalPCA, and models with the same attributes."""
     B = numbers(model, "components_")
+    if isinstance(model, Estimator) and hasattr(model, "partial_fit"):
+        numbers(model, "scatter_")  # without it partial_fit would begin anew
     rows = fitted_rows(model, B.shape[1], X, None, sample_weight, "none")
     optional = ("explained_variance_ratio_", "singular_values_", "noise_variance_")
     mean, variances = numbers(model, "mean_"), numbers(model, "explained_variance_")

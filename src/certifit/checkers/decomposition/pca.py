@@ -144,8 +144,12 @@ def certify_measured(
     bound = max(0.0, s.discarded - _most_to_gain(s, len(B)) - s.rounding(np.float64))
     checks = [*_check_axes(claim, measured, tol, dtype), moved, *_check_repeated(claim, measured, tol, dtype)]
     claimed = "mean squared reconstruction error within gap of the smallest that any basis of this size can reach"
+    facts: dict[str, float | str] = {}
+    hidden = int((s.captured <= s.rounding_along(B, dtype) + _faint(s, tol)).sum())
+    if hidden:
+        facts["axes of which nothing is proved"] = f"{hidden} of {len(B)}: rounding beside the others hides them"
     if not s.failure:
-        return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), scale=scale)
+        return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), facts, scale=scale)
     # No direction may have more variance than the smallest that is kept, but for what Lanczos steps cannot tell.
     most, excess = (1 + tol) * s.smallest + s.leak, tuning.lanczos_excess(len(measured.mean))
     checks += [
@@ -153,7 +157,7 @@ def certify_measured(
         Check("largest variance left out, at least", s.rest_seen, most + rounding),
         Check("largest variance left out, at most", s.rest, (1 + excess) * most + rounding),
     ]
-    facts = {"given away at most": f"{max(0.0, objective - bound) / (s.total or 1.0):.2g} of the total variance"}
+    facts["given away at most"] = f"{max(0.0, objective - bound) / (s.total or 1.0):.2g} of the total variance"
     claimed += f", except with probability {s.failure:.0e} (over the checker's random start)"
     return Certificate("statistical", claimed, objective, bound, tol, limit, tuple(checks), facts, scale=scale)
 

@@ -22,8 +22,10 @@ import numpy as np
 from certifit.checkers.decomposition.code_posteriors import LOG_2PI, pieces, row_posteriors
 from certifit.checkers.decomposition.pca import centred_rows
 from certifit.checkers.decomposition.saddle import WayUp, curvatures, random_columns, upward_direction
+from certifit.checkers.decomposition.scaled_covariance import ScaledCovariance
 from certifit.checkers.linalg.eigenvalue_bounds import EPS
 from certifit.checkers.plain.blocks import dense
+from certifit.checkers.plain.dual_points import summation_error
 from certifit.core import Certificate, Check
 from certifit.rows import Array, Block, Rows, Sums
 
@@ -85,17 +87,17 @@ def certify(model: PPCAModel, tol: float, rows: Rows) -> Certificate:
         m = m + first.x / first.weight
     if rows.n_rows >= rows.n_features:
         S = rows.sum(partial(_scatter, m)) / first.weight
-        values, found = np.linalg.eigvalsh(S), from_covariance(model, tol, S, m)
+        values, bound = np.linalg.eigvalsh(S), _bound_from_covariance(model, tol, S, m, rows.n_rows)
     else:
         Z = rows.map(partial(centred_rows, m)) / np.sqrt(first.weight)
         values = np.sort(np.append(np.linalg.eigvalsh(Z @ Z.T), np.zeros(Z.shape[1] - len(Z))))
         ZW = Z @ model.W
-        found = _optimal(model, tol, values, float((Z**2).sum()), ZW.T @ ZW, m)
+        bound = _bound(model, values, float((Z**2).sum()), ZW.T @ ZW, m)
+    found = _optimal(model, tol, bound, m)
     log_likelihood = -found.objective * first.weight
-    size = first.weight * (found.scale + float(np.maximum(values, 0.0).sum()) / max(model.noise, 1e-300))
     checks = (
         *found.checks,
-        *_check_log_likelihood(model, log_likelihood, size),
+        *_check_log_likelihood(model, log_likelihood, first.weight * (found.scale + bound.terms)),
         *_check_components(model, np.maximum(values[::-1], 0.0), first.weight),
     )
     return replace(found, checks=checks)
@@ -142,29 +144,79 @@ def _scatter(m: Array, block: Block) -> Array:
     return (Z * block.w[some][:, None]).T @ Z
 
 
-def from_covariance(model: PPCAModel, tol: float, S: Array, m: Array) -> Certificate:
-    """Check a model from the covariance S (d, d) of complete rows about their mean m."""
+class LikelihoodBound(NamedTuple):
+    """Mean negative log-likelihoods in nats a row, of the model and the least of all, and the rounding of both."""
+
+    objective: float
+    best: float
+    rounding: float
+    scale: float  # sizes of the terms of `best` added up
+    terms: float  # the same of the distances, what the rounding of the objective is a few eps of
+    least: float  # the variance that is noise in the best model
+
+
+def from_covariance(model: PPCAModel, tol: float, S: Array, m: Array, n_rows: int) -> Certificate:
+    """Check a model from the covariance S (d, d) of so many complete rows about their mean m."""
+    return _optimal(model, tol, _bound_from_covariance(model, tol, S, m, n_rows), m)
+
+
+def _bound_from_covariance(model: PPCAModel, tol: float, S: Array, m: Array, n_rows: int) -> LikelihoodBound:
     W = model.W
-    return _optimal(model, tol, np.linalg.eigvalsh(S), float(np.trace(S)), W.T @ S @ W, m)
+    found = _bound(model, np.linalg.eigvalsh(S), float(np.trace(S)), W.T @ S @ W, m)
+    if found.rounding <= 0.1 * tol or not model.noise > 0:
+        return found
+    return min(found, _bound_of_scaled(model, S, m, n_rows) or found, key=lambda bound: bound.rounding)
 
 
-def _optimal(model: PPCAModel, tol: float, values: Array, trace: float, inner: Array, m: Array) -> Certificate:
-    """Write the certificate; `values` are the covariance's eigenvalues, ascending, and `inner` is Wᵀ S W."""
+def _bound_of_scaled(model: PPCAModel, S: Array, m: Array, n_rows: int) -> LikelihoodBound | None:
+    """The same where variances lie many decades apart, as those of columns in different units do."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = float(np.max(EPS * np.abs(m) / np.sqrt(np.diag(S)), initial=0.0))
+    rows = ScaledCovariance.of(S, summation_error(n_rows) + 2 * far)
+    own = ScaledCovariance.of(model.W @ model.W.T + model.noise * np.eye(len(m)), (len(model.components) + 4) * EPS)
+    if rows is None or own is None:
+        return None
+    d, off = len(m), m - model.mean
+    distance = own.trace_of_inverse_times(S + np.outer(off, off))
+    values = rows.values
+    if not np.isfinite(values).all():
+        return None
+    best, scale, least = _least(values, len(model.components))
+    rounding = 0.5 * (d * rows.share + distance * rows.share + (d + distance) * own.share) * (1 + rows.share)
+    objective = 0.5 * (d * LOG_2PI + own.log_determinant + distance)
+    return LikelihoodBound(objective, best, rounding + 16 * d * EPS, scale, rounding / (32 * EPS), least)
+
+
+def _bound(model: PPCAModel, values: Array, trace: float, inner: Array, m: Array) -> LikelihoodBound:
+    """The bound by the covariance's eigenvalues, ascending; `inner` is Wᵀ S W."""
     d, k = len(m), len(model.components)
     objective = _objective(model, trace, inner, m - model.mean) if model.noise > 0 else np.inf
+    best, scale, least = _least(values, k)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Eigenvalues are right to a few d eps of the largest.
+        kept = np.maximum(values[d - k :], 0.0)
+        rounding = 2 * d * EPS * values[-1] * (float((1 / kept).sum()) + (d - k) / least) + 16 * d * EPS
+    terms = float(np.maximum(values, 0.0).sum()) / max(model.noise, 1e-300)
+    return LikelihoodBound(objective, best, rounding, scale, terms, least)
+
+
+def _least(values: Array, k: int) -> tuple[float, float, float]:
+    """The least mean negative log-likelihood of k components, the sizes of its terms, and its noise."""
+    d = len(values)
     kept, rest = np.maximum(values[d - k :], 0.0), np.maximum(values[: d - k], 0.0).mean()
     with np.errstate(divide="ignore", invalid="ignore"):
-        scale = 0.5 * (d * (LOG_2PI + 1) + float(np.abs(np.log(kept)).sum() + (d - k) * abs(np.log(rest))))
         best = 0.5 * (d * (LOG_2PI + 1) + float(np.log(kept).sum()) + (d - k) * np.log(rest))
-        # Eigenvalues are right to a few d eps of the largest.
-        rounding = 2 * d * EPS * values[-1] * (float((1 / kept).sum()) + (d - k) / rest) + 16 * d * EPS
-    mean_rounding = 0.5 * float(((EPS * m) ** 2).sum()) / rest if rest > 0 else 0.0
+        scale = 0.5 * (d * (LOG_2PI + 1) + float(np.abs(np.log(kept)).sum() + (d - k) * abs(np.log(rest))))
+    return float(best), float(scale), float(rest)
+
+
+def _optimal(model: PPCAModel, tol: float, bound: LikelihoodBound, m: Array) -> Certificate:
+    mean_rounding = 0.5 * float(((EPS * m) ** 2).sum()) / bound.least if bound.least > 0 else 0.0
     # Rounding is allowed for up to 1e-3 nats a row; beyond that the check fails.
-    limit = tol + min(2 * rounding, 1e-3) + min(16 * mean_rounding, 1e-3)
+    limit = tol + min(2 * bound.rounding, 1e-3) + min(16 * mean_rounding, 1e-3)
     claim = "mean negative log-likelihood (nats a row) within gap of the smallest that this many components can reach"
-    return Certificate(
-        "optimal", claim, float(objective), float(best - rounding), tol, limit, _checks(model), scale=scale
-    )
+    lower, checks = bound.best - bound.rounding, _checks(model)
+    return Certificate("optimal", claim, float(bound.objective), lower, tol, limit, checks, scale=bound.scale)
 
 
 def _objective(model: PPCAModel, trace: float, inner: Array, off: Array) -> float:

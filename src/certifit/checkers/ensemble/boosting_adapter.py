@@ -15,7 +15,7 @@ from certifit.checkers.ensemble.boosting.plain_trees import plain_trees
 from certifit.checkers.ensemble.boosting.stage_rules import held_out_rows, learning_rate_of
 from certifit.checkers.ensemble.boosting.stages import StageClaim, certify_stages
 from certifit.checkers.ensemble.staged_scores import certify_staged_scores
-from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.fitted import fitted_rows, row_counts
 from certifit.checkers.plain.blocks import dense
 from certifit.core import Certificate, Check, Estimator
 from certifit.exceptions import DataError
@@ -34,7 +34,9 @@ def certify_boosting(model: Mapping[str, Any], rows: Rows, held_out: Array | Non
 def stage_claim(model: Mapping[str, Any], rows: Rows) -> StageClaim:
     """What settings say that every stage has done."""
     classes, parameter = model.get("classes_"), None
-    loss = str(model["loss"]) if classes is None or len(classes) == 2 else "multinomial"
+    loss = str(model["loss"])
+    if loss == "log_loss" and classes is not None and len(classes) > 2:
+        loss = "multinomial"
     scores = len(classes) if classes is not None and loss == "multinomial" else 1
     if loss == "quantile":
         several = np.ndim(model["quantile"]) > 0
@@ -111,7 +113,9 @@ def _audit_by_stages(model: Any, X: Any, y: Any, sample_weight: Any, tol: float)
         )  # fmt: skip
     rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
     if classes is not None:
-        rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), model.class_weight)
+        labels = encode_labels(rows, np.asarray(classes))
+        labels = replace(labels, weight=row_counts(labels.rows, [len(classes)])[0])
+        rows = apply_class_weight(labels, model.class_weight)
     loss = str(model.loss) if classes is None else ("log_loss" if len(classes) == 2 else "multinomial")
     return certify_staged_scores(model, rows.load(), loss, tol)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import fitted_rows, numbers, setting
+from certifit.checkers.fitted import chosen_or_set, fitted_rows, numbers, setting
 from certifit.checkers.linear_model import glm as checker
 from certifit.checkers.linear_model import recession
 from certifit.checkers.linear_model.collinear import LeftOutColumns
@@ -226,7 +226,7 @@ def family_of_power(power: float) -> str:
 
 def _alpha(model: Any) -> float:
     """The strength of the penalty, also where cross-validation chose it."""
-    name = "alpha_" if hasattr(model, "alpha_") else "alpha"
+    name = chosen_or_set(model, "alpha")
     alpha = np.ravel(getattr(model, name, 0.0))
     if len(alpha) != 1:
         raise DataError(
@@ -239,8 +239,7 @@ def _alpha(model: Any) -> float:
 
 
 def _ratio(model: Any) -> float:
-    name = "l1_ratio_" if hasattr(model, "l1_ratio_") else "l1_ratio"
-    ratio = setting(model, name, Setting(float, least=0, most=1), 0.0)
+    ratio = setting(model, chosen_or_set(model, "l1_ratio"), Setting(float, least=0, most=1), 0.0)
     return float(ratio)
 
 

@@ -194,6 +194,7 @@ def loose_check(
     """
     theta = beta * coordinates.scale
     theta = np.column_stack([theta, b]) if coordinates.intercept else theta
+    theta = theta if coordinates.kept is None else theta[:, coordinates.kept]
     _, values, vectors = np.linalg.svd(R)
     seen = vectors[: len(values)][values > 16 * R.shape[1] * EPS * values.max(initial=0.0)]
     needed, there = float(np.linalg.norm(theta @ seen.T)), float(np.linalg.norm(theta))

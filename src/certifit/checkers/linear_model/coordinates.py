@@ -138,8 +138,9 @@ class ScaledCoordinates(NamedTuple):
         return self.scaled(self.centred(block))
 
     def without(self, kept: Array) -> ScaledCoordinates:
-        """The same with these columns of z alone."""
-        return self._replace(kept=kept, squares=None if self.squares is None else self.squares[kept])
+        """The same with these of the columns of z alone."""
+        numbers = kept if self.kept is None else self.kept[kept]
+        return self._replace(kept=numbers, squares=None if self.squares is None else self.squares[kept])
 
     def scaled(self, Z: Any) -> Any:
         """Rows (rows, d) that are already centred, in these coordinates (rows, d1): always a new array."""

@@ -14,7 +14,10 @@ v = Σ wᵢ uᵢ xᵢ. Then (Fenchel)  P >= Σ wᵢ gᵢ(uᵢ) - Σⱼ (|vⱼ| -
 
 Coefficients of at least 0 (`positive`). With δ = β* - β, g·δ is at least p·δ, where p is g without the positive
 slopes of coefficients that are 0, since those can only rise: every bound by the Hessian holds with p in the place of
-g. In the dual point only negative vⱼ count: min over βⱼ >= 0 of vⱼ βⱼ + λ₁ βⱼ + λ₂/2 βⱼ² is 0 for the others.
+g. Squares of collinear columns have a singular Hessian. Let N be columns of coefficients that are 0, with slopes of
+at least ν |zⱼ|, ν the decrement of the others alone without any constraint: the step that is best for those leaves no
+slope of N below 0, so that ν²/2 is all there is to gain. In the dual point only negative vⱼ count: min over βⱼ >= 0
+of vⱼ βⱼ + λ₁ βⱼ + λ₂/2 βⱼ² is 0 for the others.
 
 Both give away what rounding may have added. The Hessian also bounds how far each coefficient is from the
 minimiser's, and so does a ridge penalty: |β - β*|² <= 2 gap / λ₂.
@@ -78,6 +81,7 @@ class GlmCheckTuning(NewtonBoundTuning):
     exact: float = 1e-12  # of the constant model's objective: a fit that explains all but this is exact
     constant: float = 1e3  # the same for constant targets, times what rounding makes of their objective
     dual_rows: int = 2000  # rows up to which a dual point is solved for
+    held_rounds: int = 8  # times that columns with too small a slope are no longer held at 0
     score_steps: float = 10.0  # times the root of the tolerance: what a Newton step may change a score by
     most_score_step: float = 0.1  # and no more than this, whatever the tolerance
 
@@ -270,16 +274,38 @@ def _newton(
             s = rows.sum(partial(quadratic, at, coordinates, True))
             g, off = _orthogonal_gradient(long, s, R, rows.n_rows)
             found = conditioned_inverse(s.H)
+    constrained = found is None and at.claim.positive and at.claim.alpha == 0 and concordance(at.claim) == 0.0
     if found is None and penalised:
         # The columns and their ridge together: nearly collinear columns that a weak penalty alone tells apart, or
         # rows of which one outweighs the others.
         coordinates, H, (g, off), slack = _orthogonal_penalised(at, penalty, coordinates, rows)
         found, s = conditioned_inverse(H), replace(s, slack=slack)
-    if found is None:
-        return NewtonFindings(coordinates, checks=checks)
-    return _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)._replace(
-        checks=checks, same=same
-    )
+    findings = NewtonFindings(coordinates, checks=checks)
+    if found is not None:
+        findings = _decrement(at.claim, found, s.slack, (g, off), coordinates, rows, tuning)
+        findings = findings._replace(checks=checks, same=same)
+    if constrained:
+        findings = min(findings, _newton_without_zeros(here, rows, tuning), key=lambda known: known.farthest)
+    return findings
+
+
+def _newton_without_zeros(here: GlmMeasure, rows: Rows, tuning: GlmCheckTuning) -> NewtonFindings:
+    """The findings of squares whose coefficients are at least 0, by the columns that are not held at 0 alone.
+
+    Where several coefficients would do, nothing is said of how far each is from the minimiser's.
+    """
+    at, s, d = here.at, here.sums, len(here.at.beta)
+    free = here._replace(at=at._replace(claim=at.claim._replace(positive=False)))
+    slopes = (s.g - summation_error(rows.n_rows) * s.g_size.bound(here.coordinates))[:d]
+    size = np.sqrt(np.diag(s.H)[:d])
+    held = (at.beta == 0) & (slopes > 0)
+    for _ in range(tuning.held_rounds):
+        found = _newton(free.without(np.flatnonzero(held)), DualPenalty(0.0, 0.0, 0.0), rows, None, tuning)
+        still = held & (slopes >= (1 + 1e-9) * found.farthest * size)
+        if (still == held).all():
+            return found._replace(inverse=None)
+        held = still
+    return NewtonFindings(here.coordinates)
 
 
 def _orthogonal_penalised(

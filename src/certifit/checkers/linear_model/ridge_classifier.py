@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
+from certifit.checkers.fitted import chosen_or_set, exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.linear_model.glm import certify
 from certifit.checkers.linear_model.several_targets import joint_certificate, target_columns
 from certifit.checkers.plain.response_losses import GlmClaim
@@ -44,8 +44,7 @@ def column_signs(number: int, y: Array | None, w: Array) -> tuple[Array, Array]:
 
 def ridge_claim(model: Any) -> GlmClaim:
     """The problem that each class's coefficients claim to have solved."""
-    name = "alpha_" if hasattr(model, "alpha_") else "alpha"
-    alpha = float(setting(model, name, Setting(float, least=0, below=np.inf)))
+    alpha = float(setting(model, chosen_or_set(model, "alpha"), Setting(float, least=0, below=np.inf)))
     claim = GlmClaim("gaussian", "identity", alpha, 0.0, False, bool(getattr(model, "fit_intercept", True)))
     return claim._replace(positive=bool(getattr(model, "positive", False)))
 

@@ -37,7 +37,7 @@ def audit_statsmodels(results: Any, X: Any, y: Any, sample_weight: Any, tol: flo
     claim = _statsmodels_claim(model)
     carried = X is None and y is None
     if type(model).__name__ in ("GLS", "GLSAR"):
-        X, y = _whitened(model, carried)
+        X, y = _whitened(model, X, y)
     elif carried:
         X, y = model.exog, model.endog
         if np.ndim(getattr(model, "n_trials", 1)) == 1 and np.any(np.asarray(model.n_trials) != 1):
@@ -104,7 +104,11 @@ def _refuse_constraints(results: Any) -> None:
         )
 
 
-def _whitened(model: Any, carried: bool) -> tuple[Array, Array]:
+def _whitened(model: Any, X: Any, y: Any) -> tuple[Array, Array]:
+    """The rows that the fit carries, whitened by its covariance; X and y may say them once more, or be None."""
+    carried = (X is None or np.array_equal(_with_constant(model, X), model.exog)) and (
+        y is None or np.array_equal(y, model.endog)
+    )
     if not carried:
         raise DataError(
             got=f"a {type(model).__name__} fit and other rows",
@@ -172,7 +176,7 @@ def _statsmodels_claim(model: Any) -> GlmClaim:
     kind, link = type(family).__name__, type(getattr(family, "link", None)).__name__
     if name != "GLM" or kind not in families or link not in links:
         raise DataError(
-            got=f"statsmodels {name} with family {kind} and link {link}",
+            got=f"statsmodels {name}" + (f" with family {kind} and link {link}" if name == "GLM" else ""),
             wanted=f"{', '.join(plain)}, or GLM with a family among {', '.join(families)} and a link among "
             f"{', '.join(links)}",
         )

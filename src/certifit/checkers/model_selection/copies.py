@@ -59,6 +59,6 @@ def equal_by_chance(X: Any, y: Array, different: Array, most_pairs: float = 0.01
 def _chance_of_equal(values: Any) -> float:
     """Return the logarithm of the chance that two of so many values are equal; where none are, of one pair of all."""
     found = np.asarray(values)
-    counts = np.unique(found.astype(str) if found.dtype.kind == "O" else found, return_counts=True)[1]
+    _, counts = np.unique(found.astype(str) if found.dtype.kind == "O" else found, return_counts=True)
     n = len(found)
-    return float(np.log(max(counts @ (counts - 1.0), 1.0) / (n * (n - 1.0))))
+    return float(np.log(max(float(counts @ (counts - 1.0)), 1.0) / (n * (n - 1.0))))

@@ -3,7 +3,8 @@
 Each way to an interval has its defining inequality, which is put to the test at both ends:
 
 - binomial: the chance of as many right rows, or more, at the lower end is α/2, and of as few, or fewer, at the upper
-  (Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934);
+  (Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934); rows
+  of several splits count for fewer, so many as have the variance that the corrected t gives their mean;
 - betting: somebody who bets that the mean is larger than the lower end multiplies the stake by 2/α, which happens
   with a chance of at most α/2 where the bet is fair (Waudby-Smith & Ramdas, Estimating means of bounded random
   variables by betting, 2024);
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import beta
 from scipy.stats import t as student
 
 from certifit.checkers.model_selection.splits import SplitSizes
@@ -47,6 +48,7 @@ class IntervalClaim:
     assumption: str  # what the interval rests on, in words
     values: Array  # (m,) scores of rows, of splits, or of test sets drawn anew
     ratio: float = np.nan  # corrected t: rows tested over rows fitted
+    worth: float = 1.0  # binomial: independent rows that a row counts for, less where splits have rows in common
     inflation: float = 1.0  # normal: standard errors of dependent rows, in those of independent ones
     span: tuple[float, float] = (-np.inf, np.inf)  # betting: the values that a row's score may have
     shift: float = 0.0  # normal: what was added to the mean of the values, a correction of bias
@@ -112,10 +114,24 @@ def _terms(claim: IntervalClaim, sizes: SplitSizes | None) -> list[tuple[str, fl
         least = 0.0 if sizes is None else sizes.ratio
         missing = 1.0 if not claim.ratio > 0 else max(0.0, least - claim.ratio)
         found.append(("share of rows in common that is left out", missing, 1e-9))
+    if claim.way == "binomial":
+        most = 1.0 if sizes is None or sizes.splits == 1 else worth_of_rows(len(claim.values), sizes)
+        found.append(("independent rows beyond those there are, of a row", max(0.0, claim.worth - most), 1e-9))
     if sizes is not None and claim.way != "percentiles":
         most = sizes.splits if claim.way == "corrected t" and sizes.splits > 1 else sizes.tested
         found.append(("scores beyond those that were measured", float(max(0, len(claim.values) - most)), 0.0))
     return found
+
+
+def worth_of_rows(n: int, sizes: SplitSizes) -> float:
+    """Return how many independent rows each of n rows is worth that were tested in several splits.
+
+    The mean of J tests of m rows each has the variance (1/J + tested/fitted) / m of that of a row.
+
+    >>> round(worth_of_rows(100, SplitSizes(10, 100, 1 / 9)), 4)
+    0.4737
+    """
+    return sizes.tested / sizes.splits / (n * (1 / sizes.splits + sizes.ratio))
 
 
 def rows_for_normal(scores: Array, least: int = 0) -> float:
@@ -148,15 +164,16 @@ def _estimate_alone(claim: IntervalClaim) -> list[tuple[str, float, float]]:
 
 
 def _binomial(claim: IntervalClaim) -> list[tuple[str, float, float]]:
-    alpha = 1 - claim.confidence
-    n, right = len(claim.values), float(claim.values.sum())
-    strange = float(np.count_nonzero((claim.values != 0) & (claim.values != 1)))
-    above = binom.sf(right - 1, n, claim.low) if right else 0.0
-    below = binom.cdf(right, n, claim.high) if right < n else 0.0
+    alpha, values = 1 - claim.confidence, claim.values
+    n, right = len(values) * claim.worth, float(values.sum()) * claim.worth
+    # A row that was tested several times has a share of right answers.
+    strange = ((values != 0) & (values != 1)) if claim.worth == 1 else (values < 0) | (values > 1)
+    above = beta.cdf(claim.low, right, n - right + 1) if right else 0.0
+    below = beta.sf(claim.high, right + 1, n - right) if right < n else 0.0
     ends = abs(claim.low) if not right else 0.0, abs(claim.high - 1) if right == n else 0.0
     return [
         *_estimate_alone(claim),
-        ("scores that are neither 0 nor 1", strange, 0.0),
+        ("scores that are neither 0 nor 1", float(np.count_nonzero(strange)), 0.0),
         ("chance of so many at the lower end", float(above), alpha / 2 * (1 + 1e-6)),
         ("chance of so few at the upper end", float(below), alpha / 2 * (1 + 1e-6)),
         ("ends where all rows are alike", max(ends), 0.0),

@@ -183,6 +183,7 @@ def state_checks(model: Any) -> list[Check]:
     parts = (*model.coefs_, *model.intercepts_)
     params = np.concatenate([np.ravel(part) for part in parts])
     other = len({part.dtype for part in parts}) > 1 or state.sum_of(params) != state.checksum
+    other |= state.mean.shape != params.shape or state.square.shape not in (params.shape, (0,))
     return [Check("training_state_ is not the one left by the last epoch (1: yes)", float(other), 0.0)]
 
 

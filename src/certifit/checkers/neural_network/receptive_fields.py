@@ -43,6 +43,7 @@ class BoundedLayer(NamedTuple):
     layer: PlainLayer
     shape: tuple[int, ...]
     lines: UnitLines | PoolLines | None
+    terms: Array | None  # of a linear one: sizes of the terms that each output adds up, for every row (n, *outputs)
 
 
 class SeenWindows(NamedTuple):
@@ -79,7 +80,7 @@ def see_windows(layers: list[BoundedLayer]) -> bool:
 def numbers_of_window(layers: list[BoundedLayer], channels: int) -> int:
     """How many numbers the widest step of one unit's way back takes."""
     side, most = 1, channels
-    for layer, shape, _ in reversed(layers[1:]):
+    for layer, shape, _, _ in reversed(layers[1:]):
         if isinstance(layer, PlainConvolution):
             most = max(most, layer.W[0].size * side * side)
             side = (side - 1) * layer.stride + max(layer.W.shape[2:])
@@ -99,9 +100,11 @@ def least_of_units(
     seen, weights = units
     A = weights[:, :, None, None]
     c = size = np.zeros(len(A))
-    for layer, shape, lines in reversed(layers[1:]):
+    for layer, shape, lines, terms in reversed(layers[1:]):
         height, width = A.shape[2:]
         added = np.zeros_like(A)
+        if terms is not None:
+            size = size + (np.abs(A) * seen.of(terms, height, width)).sum(axis=(1, 2, 3))
         if isinstance(lines, UnitLines):
             below, above, offset = (seen.of(values, height, width) for values in lines)
             down = np.minimum(A, 0.0)
@@ -125,7 +128,9 @@ def least_of_units(
         elif isinstance(layer, PlainNormalisation):
             added = A * layer.forward(np.zeros((1, A.shape[1], 1, 1)))[0]
             A = layer.backward(A, None)
-        c, size = c + added.sum(axis=(1, 2, 3)), size + np.abs(added).sum(axis=(1, 2, 3))
+        c = c + added.sum(axis=(1, 2, 3))
+        if lines is not None:
+            size = size + np.abs(added).sum(axis=(1, 2, 3))
     images = seen.of(layers[0].layer.forward(X)[0], *A.shape[2:])
     spread = np.abs(A).sum(axis=(1, 2, 3)) * eps[seen.row]
     size = size + (np.abs(A) * np.abs(images)).sum(axis=(1, 2, 3)) + spread

@@ -44,6 +44,7 @@ from certifit.core import Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array
 
+LINEAR = PlainDense, PlainConvolution, PlainNormalisation
 _LEAKS = {"relu": 0.0, "leaky_relu": 0.01, "identity": 1.0}  # slope below 0
 
 
@@ -55,7 +56,7 @@ class RobustnessTuning:
     most_trials: int = 60  # values of eps for a row
     rows: int = 16  # at a time
     entries: int = 1 << 19  # numbers at a time, which the cache holds
-    rounding: float = 1e-12  # relative to the sizes summed
+    rounding: float = 1e-12  # relative to the sizes of all terms that are added up
 
 
 def read_network(model: Any) -> NetworkClaim:
@@ -205,25 +206,36 @@ def _least(claim: NetworkClaim, X: Array, lead: Array, eps: Array, tuning: Robus
                 lines = _unit_lines(*box, _LEAKS[layer.name])
             mixed = 1  # of numbers that depend on each other from here on
         mixed += isinstance(layer, (PlainDense, PlainConvolution)) or (isinstance(layer, PlainPool) and not pool)
-        layers.append(BoundedLayer(layer, shape, lines))
+        terms = _term_sizes(layer, *box) if isinstance(layer, LINEAR) else None
+        layers.append(BoundedLayer(layer, shape, lines, terms))
         box = _interval(layer, *box, tuning.rounding)
     return _back(layers, X, lead, eps, tuning.rounding)
 
 
 def _interval(layer: PlainLayer, low: Array, high: Array, rounding: float) -> tuple[Array, Array]:
     """What a layer makes of numbers between low and high, number by number."""
-    if not isinstance(layer, (PlainDense, PlainConvolution, PlainNormalisation)):
+    if not isinstance(layer, LINEAR):
         low, high = layer.forward(low)[0], layer.forward(high)[0]
         return low - rounding * np.abs(low), high + rounding * np.abs(high)
     middle = 0.5 * (low + high)
     half = np.maximum(high - middle, middle - low)
-    sizes = layer._replace(W=np.abs(layer.W), b=np.zeros_like(layer.b))
-    offset = np.abs(layer.forward(np.zeros_like(low[:1]))[0])
-    if isinstance(sizes, PlainNormalisation):
-        sizes = sizes._replace(moments=np.stack([np.zeros_like(layer.b), sizes.moments[1]]))
-    centre, spread = layer.forward(middle)[0], sizes.forward(half)[0]
-    spread = spread + rounding * (sizes.forward(np.abs(middle))[0] + spread + offset)
+    linear = layer._replace(W=np.abs(layer.W), b=np.zeros_like(layer.b))
+    if isinstance(linear, PlainNormalisation):
+        linear = linear._replace(moments=np.stack([np.zeros_like(layer.b), linear.moments[1]]))
+    centre = layer.forward(middle)[0]
+    spread = linear.forward(half)[0] + rounding * _term_sizes(layer, low, high)
     return centre - spread, centre + spread
+
+
+def _term_sizes(layer: PlainDense | PlainConvolution | PlainNormalisation, low: Array, high: Array) -> Array:
+    """The sizes of the terms that each output of a linear layer adds up, for inputs between low and high.
+
+    Where terms cancel, the sum may be smaller than what rounding did to them.
+    """
+    sizes = layer._replace(W=np.abs(layer.W), b=np.abs(layer.b))
+    if isinstance(sizes, PlainNormalisation):
+        sizes = sizes._replace(moments=np.stack([-np.abs(sizes.moments[0]), sizes.moments[1]]))
+    return sizes.forward(np.maximum(np.abs(low), np.abs(high)))[0]
 
 
 def _open_units(layers: Sequence[PlainLayer], low: Array, high: Array) -> Array:
@@ -305,7 +317,7 @@ def _pool_lines(pool: PlainPool, low: Array, high: Array) -> PoolLines:
 def _back(layers: list[BoundedLayer], X: Array, A: Array, eps: Array, rounding: float) -> Array:
     """Lower bounds (n, q) of A·(output of these layers): lines are put in from the last layer to the first."""
     c = size = np.zeros(A.shape[:2])
-    for layer, shape, lines in reversed(layers):
+    for layer, shape, lines, terms in reversed(layers):
         others = tuple(range(2, A.ndim))
         if isinstance(lines, UnitLines):
             up, down = np.maximum(A, 0.0), np.minimum(A, 0.0)
@@ -314,14 +326,15 @@ def _back(layers: list[BoundedLayer], X: Array, A: Array, eps: Array, rounding: 
             c, size = c + added, size + np.abs(added)
         elif isinstance(lines, PoolLines):
             loose = np.minimum(A, 0.0) * ~lines.sure[:, None]
-            added = (loose * lines.most[:, None]).sum(axis=others)
+            added = loose * lines.most[:, None]
             A = A - loose
             place = np.broadcast_to(lines.place[:, None], A.shape).reshape(-1, *A.shape[2:])
             A = _transposed(layer, A, shape, place)
-            c, size = c + added, size + np.abs(added)
+            c, size = c + added.sum(axis=others), size + np.abs(added).sum(axis=others)
         else:
-            constant = layer.forward(np.zeros((1, *shape)))[0][0]
-            c, size = c + (A * constant).sum(axis=others), size + np.abs(A * constant).sum(axis=others)
+            if terms is not None:
+                constant = layer.forward(np.zeros((1, *shape)))[0][0]
+                c, size = c + (A * constant).sum(axis=others), size + (np.abs(A) * terms[:, None]).sum(axis=others)
             A = _transposed(layer, A, shape)
     spread = np.abs(A).sum(axis=2) * eps[:, None]
     middle = (A * X[:, None]).sum(axis=2)

@@ -75,7 +75,7 @@ class OneClassMachine:
 def assess(machine: OneClassMachine, at: SvmValues) -> SvmFindings:
     """Objective, bound and row conditions of a machine, given its values at its rows."""
     C, beta, rho, total = machine.C, machine.beta, -machine.intercept, machine.total
-    f, alpha, g, error, _ = at
+    f, alpha, g, error, longest = at
     slacks = np.maximum(rho - f, 0.0)
     objective = 0.5 * (beta * f).sum() - total * rho + (C * slacks).sum()
     least = 0.5 * (alpha * g).sum()
@@ -84,7 +84,9 @@ def assess(machine: OneClassMachine, at: SvmValues) -> SvmFindings:
     hidden = error @ (np.abs(beta) + alpha) / 2 + C @ (np.maximum(rho - f + error, 0.0) - slacks)
     hidden += (abs(float(alpha.sum()) - total) + 8 * EPS * total) * 2 * float(np.abs(f).max(initial=0.0))
     kinds = np.where(beta <= 0, RowKind.NONE, np.where(beta >= C * (1 - 1e-12), RowKind.BEYOND, RowKind.MARGIN))
-    aside = abs(float(rho) - middle_of_quantile(f, C, total)) - float(error.max())
+    # The fit took the middle of values in float64, whatever type is used here.
+    blur = max(float(error.max()), 8 * EPS * float(np.abs(beta).sum()) * float(longest) ** 2)
+    aside = abs(float(rho) - middle_of_quantile(f, C, total)) - blur
     return SvmFindings(
         float(least),
         -float(objective),

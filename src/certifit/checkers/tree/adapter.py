@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.fitted import fitted_rows, row_counts
 from certifit.checkers.linear_model.several_targets import only_column, target_columns
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.bin_borders import BinBorders, check_borders, read_borders
@@ -84,14 +84,18 @@ def audit_tree(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Ce
     _check_labels(model, X, y, sample_weight)
     X = encode_labels_of(X, getattr(model, "category_labels_", {}))
     terms = TableTerms(target, targets, missing=True)
+    own = isinstance(model, Estimator)
     rows = fitted_rows(model, int(model.n_features_in_), X, y, sample_weight, terms)
     if targets > 1 and classes is not None:
         several = encode_label_columns(rows, [np.asarray(one) for one in classes])
+        if not own:
+            several = replace(several, weight=row_counts(several.rows, [len(one) for one in classes]))
         rows = apply_class_weights(several, model.class_weight)
     elif classes is not None:
         labels = encode_labels(rows, np.asarray(classes))
+        if not own:
+            labels = replace(labels, weight=row_counts(labels.rows, [len(classes)])[0])
         rows = apply_class_weight(labels, model.class_weight)
-    own = isinstance(model, Estimator)
     # scikit-learn rounds values to float32 before it compares them.
     tree = plain_tree(model.tree_, rows.n_features, np.float64 if own else np.float32)
     growth = growth_claim(model, rows)

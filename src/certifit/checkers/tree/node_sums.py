@@ -81,6 +81,8 @@ def check_nodes(
         values = _value_checks(off / n_error)
         impurity = class_impurity(criterion, share)
         slack: Array | float = 8 * n_error * (1 + np.log2(max(classes) + 1))
+        if claims.cancelling:  # the weights of a child may be those of its parent less its sibling's
+            slack = slack * lost_squares(tree, np.ones(len(weight)), weight) / heavy
     elif isinstance(of_leaves.medians, MedianSums):
         impurity = (of_leaves.medians.size / heavy[:, None]).mean(axis=1)
         values = median_checks(of_leaves.medians, claims.value[:, :, 0], n_error)
@@ -142,11 +144,13 @@ def _amounts(
 
 
 def lost_squares(tree: PlainTree, squares: Array, weight: Array) -> Array:
-    """Σ w y² of each node's parent, or its own where it has none (m,), from means of squares (m,)."""
-    total = squares * weight
-    found = total.copy()
-    for children in (tree.left, tree.right):
-        found[children[tree.inner]] = total[tree.inner]
+    """Σ w y² of each node's parent, or its own where it has none (m,), from means of squares (m,).
+
+    The parent's weight times the node's own mean where that is more: a node's weight loses digits in the same way.
+    """
+    found, inner = squares * weight, tree.inner
+    for children in (tree.left[inner], tree.right[inner]):
+        found[children] = weight[inner] * np.maximum(squares[inner], squares[children])
     return found
 
 

@@ -21,6 +21,7 @@ from certifit.report.exploration.findings import (
     explore_table,
     findings_document,
 )
+from certifit.report.words import shortened
 from certifit.store import write_atomically
 from certifit.table.columns import pick
 from certifit.table.reading import table_blocks
@@ -75,7 +76,7 @@ def _show(screen: Screen, name: str, found: TableFindings) -> None:
     screen.say(f"{name}: {found.rows.in_words}, {len(found.columns)} columns")
     screen.table(
         ["column", "type", "used as", "missing", "distinct", "what is done"],
-        [(c.name, c.type, c.kind, f"{c.missing:,}", f"{c.distinct:,}", c.done) for c in found.columns],
+        [(shortened(c.name, 40), c.type, c.kind, f"{c.missing:,}", f"{c.distinct:,}", c.done) for c in found.columns],
         right=(3, 4),
     )
     share = found.pca.explained_variance_ratio_
@@ -92,7 +93,7 @@ def _show(screen: Screen, name: str, found: TableFindings) -> None:
         screen.certificate(found.groups.certificate_)
         screen.table(
             ["column", "explained by the groups", *(f"group {g + 1}" for g in range(min(5, found.n_groups)))],
-            [(s.name, f"{100 * s.share:.0f} %", *s.in_groups[:5]) for s in found.shares[:8]],
+            [(shortened(s.name, 40), f"{100 * s.share:.0f} %", *s.in_groups[:5]) for s in found.shares[:8]],
             right=(1,),
         )
     if found.mixture is not None:

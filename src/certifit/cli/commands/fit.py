@@ -18,18 +18,10 @@ from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.exceptions import DataError
 from certifit.report import Report, render
-from certifit.report.words import FAMILY_WORDS, target_words, with_error
+from certifit.report.words import FAMILY_WORDS, shortened, target_words, with_error
 from certifit.rows import set_threads
 from certifit.store import save, write_atomically
-from certifit.table.alerts import (
-    Alert,
-    choice_alert,
-    overdispersion_alert,
-    table_alerts,
-    too_good_alert,
-    unsolved_alert,
-    usefulness_alert,
-)
+from certifit.table.alerts import Alert, keep_alerts, later_alerts, table_alerts
 from certifit.table.columns import Column
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.portfolio.clock import read_budget
@@ -150,6 +142,8 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
 
     with screen.contest() as tell:
         model, assessment = fit_prepared(prepared, search, tell, ledger)
+    later = later_alerts(model, prepared.sample, assessment)
+    keep_alerts(model, [*later, *alerts])
     save(model, places.model)
     _show_leaderboard(screen, model)
     if hasattr(model, "family_"):
@@ -157,7 +151,6 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     screen.heading("Certificate")
     screen.certificate(model.certificate_)
     _show_assessment(screen, assessment)
-    later = _later_alerts(model, prepared, assessment)
     _show_alerts(screen, later)
     alerts = [*later, *alerts]
     recheck = shlex.join(["certifit", "audit", str(places.model), *path.typed])
@@ -165,7 +158,7 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     if places.report is not None:
         page = Report(
             model, prepared.sample, assessment, path.name, _listed(settings, model), recheck, tuple(alerts),
-            leaderboard=_page_lines(model), reproduce=repeat, drawn=prepared.drawn,
+            reproduce=repeat, drawn=prepared.drawn,
         )  # fmt: skip
         write_atomically(places.report, render(page).encode())
     screen.heading("Written")
@@ -175,17 +168,6 @@ def _fit_table(path: TableFiles, settings: FitSettings, places: FitPlaces, scree
     same = _same_bits(screen, replayed, model)
     screen.document(_document(path, model, data, assessment, alerts) | files | same)
     return model.certificate_.holds and same.get("same_bits", True)
-
-
-def _later_alerts(model: TableModel, prepared: PreparedTable, assessment: CrossValidation | str) -> list[Alert]:
-    """What is known of the model only when it is fitted."""
-    ledger, useless = getattr(model, "search_", None), usefulness_alert(assessment)
-    if useless is None and ledger is not None:
-        useless = choice_alert(ledger)
-    unsolved = None if ledger is None else unsolved_alert(ledger)
-    faultless = too_good_alert(assessment, len(prepared.sample.y))
-    found = (useless, faultless, unsolved, overdispersion_alert(model, prepared.sample))
-    return [alert for alert in found if alert is not None]
 
 
 def _prepare(path: TableFiles, settings: FitSettings, replayed: TableModel | None) -> PreparedTable:
@@ -276,14 +258,6 @@ def _show_leaderboard(screen: Screen, model: TableModel) -> None:
         screen.note(words)
 
 
-def _page_lines(model: TableModel) -> list[dict[str, str]]:
-    """The leaderboard for the page: the same lines by the same headings."""
-    if not hasattr(model, "search_"):
-        return []
-    names = header(model.search_)
-    return [dict(zip(names, line, strict=True)) for line in leaderboard_lines(model.search_)]
-
-
 def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledData) -> None:
     columns = data.columns
     rows = f"{data.n_rows + data.unlabelled:,} rows, {len(columns)} columns beside the target"
@@ -301,14 +275,14 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
     shown = _columns_to_show(columns)
     screen.table(
         ["column", "type", "used as", "missing", "distinct", "what is done"],
-        [(c.name, c.type, c.kind, f"{c.missing:,}", _distinct_words(c), c.done) for c in shown],
+        [(shortened(c.name, 40), c.type, c.kind, f"{c.missing:,}", _distinct_words(c), c.done) for c in shown],
         right=(3, 4),
     )
     if len(shown) < len(columns):
         screen.say(
             f"and {len(columns) - len(shown):,} more columns, {_kinds_words(columns, shown)}; --json lists all"
         )
-    told = ", ".join(c.name or "(no name)" for c in columns if c.identifies)
+    told = ", ".join(shortened(c.name, 40) or "(no name)" for c in columns if c.identifies)
     if told:
         screen.say(f"left out because they tell the rows apart: {told} (--keep uses one)")
     for column in columns:

@@ -12,7 +12,8 @@ from certifit.cli.saved_model import load_table_model, warnings_as_notes
 from certifit.cli.screen import Screen
 from certifit.report import Report, render
 from certifit.store import write_atomically
-from certifit.table.alerts import table_alerts
+from certifit.table.alerts import kept_alerts, table_alerts
+from certifit.table.portfolio.leaderboard import choice_words
 from certifit.table.streaming.streamed_table import StreamedTable
 
 
@@ -25,6 +26,10 @@ def run_show(model_path: Path, screen: Screen) -> bool:
         [(c.name, c.type, c.kind, f"{c.missing:,}", f"{c.distinct:,}", c.done) for c in model.columns_],
         right=(3, 4),
     )
+    if hasattr(model, "search_"):
+        screen.say(choice_words(model.search_))
+    for alert in kept_alerts(model):
+        screen.say(f"! {alert.words}", style="yellow")
     screen.heading("Certificate, as the file carries it (certifit audit checks it again)")
     screen.certificate(model.certificate_)
     screen.heading("Settings")
@@ -38,6 +43,7 @@ def run_show(model_path: Path, screen: Screen) -> bool:
             "settings": settings,
             "fingerprint": model.fingerprint_,
             "certificate": model.certificate_.to_dict(),
+            "alerts": [alert._asdict() for alert in kept_alerts(model)],
         }
     )
     return model.certificate_.holds
@@ -59,7 +65,7 @@ def run_report(model_path: Path, table: TableFiles, report: Path, screen: Screen
         screen.note("this is not the table that the model was fitted to: its certificate is about another one")
     recheck = shlex.join(["certifit", "audit", str(model_path), *table.typed])
     why = "not tested here: the page was made from the saved model"
-    alerts = tuple(table_alerts(data))
+    alerts = kept_alerts(model) or tuple(table_alerts(data))
     page = render(Report(model, data, why, table.name, model.get_params(), recheck, alerts, drawn=drawn))
     write_atomically(report, page.encode())
     screen.pairs([("page", str(report))])

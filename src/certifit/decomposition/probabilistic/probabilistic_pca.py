@@ -252,7 +252,7 @@ class ProbabilisticPCA(LinearCodes, Estimator):
         model = certificates.PPCAModel(*(fitted[name] for name in MODEL))._replace(n_components=self.n_components)
         near = np.finfo(float).eps * float(np.abs(at.mean).max()) <= self._tuning.mean_rounding * np.sqrt(at.noise)
         if S is not None and near:
-            certificate = certificates.from_covariance(model, self.tol, S, at.mean)
+            certificate = certificates.from_covariance(model, self.tol, S, at.mean, rows.n_rows)
         else:
             certificate = certificates.certify(model, self.tol, rows)
         return {

@@ -132,8 +132,10 @@ def _draw_map(ax: Axes, term: PairTerm, top: float) -> QuadMesh:
         (ax.xaxis, term.first_thresholds, term.missing[0]),
         (ax.yaxis, term.second_thresholds, term.missing[1]),
     ):
-        some = np.unique(np.linspace(0, len(cuts) - 1, min(4, len(cuts))).round().astype(int))
-        axis.set_ticks([i + 1 + int(lost) for i in some], [f"{cuts[i]:.3g}" for i in some])
+        low = int(lost)  # the first threshold leaves its place to the word for missing entries
+        some = np.unique(np.linspace(min(low, len(cuts) - 1), len(cuts) - 1, min(4, len(cuts))).round().astype(int))
+        places, words = [i + 1 + low for i in some], [f"{cuts[i]:.3g}" for i in some]
+        axis.set_ticks([0.5] * low + places, ["missing"] * low + words)
     ax.tick_params(labelsize=8)
     return drawn
 

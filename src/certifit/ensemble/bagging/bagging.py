@@ -29,6 +29,7 @@ from certifit.checkers.ensemble.forest.plain_bootstrap import mixed
 from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.config import carrying_choice
 from certifit.core.settings import Settings
+from certifit.ensemble.earlier_fit import earlier_fit
 from certifit.ensemble.forest.bootstrap import Bootstrap
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, Block, Rows, encode_labels
@@ -115,6 +116,7 @@ class Bagging(Estimator):
 
     def _fit_members(self, rows: Rows, found: Attributes, previous: Attributes) -> Attributes:
         """All fitted attributes, from rows whose y are class numbers or amounts."""
+        previous = earlier_fit(self, previous, rows.n_features, found.get("classes_"))
         data = rows.load()
         y, w = np.asarray(data.y), data.w
         plan = sample_plan(self, w, rows.n_features)
@@ -129,7 +131,7 @@ class Bagging(Estimator):
                 fix="max_samples must be <= n_samples to be able to sample without replacement.",
             )  # fmt: skip
         order = Bootstrap.of(rows, w, plan.rows).order
-        before = list(previous.get("estimators_", [])) if self.warm_start else []
+        before = list(previous.get("estimators_", []))
         self._check_more(len(before))
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
         seeds[: len(before)] = previous["seeds_"] if before else 0
@@ -146,8 +148,8 @@ class Bagging(Estimator):
         if self.oob_score:
             fitted.update(self._out_of_bag(plan, fitted, data))
         known = SimpleNamespace(**self.get_params(deep=False), **fitted)
-        # Members were fitted just now: only an audit fits them again.
-        certificate = certified(certify_bag, known, rows, 1e-4, BagTuning(refit=False))
+        # Members that were fitted just now are fitted again by an audit only; earlier ones may know other rows.
+        certificate = certified(certify_bag, known, rows, 1e-4, BagTuning(refit=bool(before)))
         return {**fitted, "certificate_": certificate}
 
     def _check_more(self, there: int) -> None:

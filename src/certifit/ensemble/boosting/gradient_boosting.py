@@ -37,6 +37,7 @@ from certifit.ensemble.boosting.boosted_model import (
 from certifit.ensemble.boosting.early_stopping import ValidationRows
 from certifit.ensemble.boosting.exact_trees import ExactLimits, ExactTrees
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
+from certifit.ensemble.earlier_fit import earlier_fit
 from certifit.exceptions import DataError
 from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, ArrayRows, Block, Rows, encode_labels
@@ -87,7 +88,7 @@ class GradientBoosting(BoostedModel):
 
     def _boost(self, rows: Rows, previous: Attributes, attributes: Attributes) -> Attributes:
         """All fitted attributes, from rows whose y are class numbers or amounts."""
-        before = previous if self.warm_start and "trees_" in previous else {}
+        before = earlier_fit(self, previous, rows.n_features, attributes.get("classes_"))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         columns = number_of_columns(self.max_features, rows.n_features)
         found: dict[str, Any] = {

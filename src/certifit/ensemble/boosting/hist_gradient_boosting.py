@@ -42,6 +42,7 @@ from certifit.ensemble.boosting.corrective import corrected_trees
 from certifit.ensemble.boosting.early_stopping import StageScorer, ValidationRows, is_stalled
 from certifit.ensemble.boosting.refit import refitted
 from certifit.ensemble.boosting.stagewise import StageRules, Stagewise
+from certifit.ensemble.earlier_fit import earlier_fit
 from certifit.exceptions import DataError
 from certifit.losses.scores.score_losses import ScoreLoss
 from certifit.rows import Array, Block, Rows, apply_class_weight, encode_labels
@@ -135,7 +136,8 @@ class HistGradientBoosting(BoostedModel):
             huber_share=float(getattr(self, "alpha", 0.9)),
         )  # fmt: skip
         boosting = Stagewise(training.y, training.w, loss, BinnedTrees(training.codes, bins, limits), rules)
-        old = previous.get("trees_") if self.warm_start else None
+        previous = earlier_fit(self, previous, rows.n_features, attributes.get("classes_"))
+        old = previous.get("trees_")
         F = None if old is None else rows.map(old.scores)
         if old is not None and F is not None:
             boosting.resume(old, F[kept])
@@ -144,7 +146,7 @@ class HistGradientBoosting(BoostedModel):
         if held_out is not None:
             checked = ValidationRows(held_out.codes, held_out.y, held_out.w, boosting, decode=bins.decode)
         try:
-            history = self._run(boosting, checked, stops, attributes, previous if old is not None else {})
+            history = self._run(boosting, checked, stops, attributes, previous)
         finally:
             boosting.close()
         if held is not None and held_out is not None and self.refit_leaves:

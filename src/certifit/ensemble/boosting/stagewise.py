@@ -194,7 +194,8 @@ class Stagewise:
             lambda b, start, stop: find_gradients(kernel, (F, self.y, self.w), (start, stop), (g, h), found[b])
         )
         if len(found) == 1:
-            return SlopeSizes(*found[0].tolist(), self.constant)
+            slope, curvature, largest = found[0].tolist()
+            return SlopeSizes(slope, curvature, largest, self.constant)
         # Sums of blocks, whose borders do not depend on the number of threads.
         return SlopeSizes(float(found[:, 0].sum()), float(found[:, 1].sum()), float(found[:, 2].max()), self.constant)
 

@@ -28,6 +28,7 @@ from certifit.checkers.tree.adapter import tree_targets
 from certifit.core import Attributes, Estimator, Objective, Setting, certified
 from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
+from certifit.ensemble.earlier_fit import earlier_fit
 from certifit.ensemble.forest.bootstrap import Bootstrap, number_of_draws
 from certifit.ensemble.forest.forest_trees import ForestTrees, plain_rows
 from certifit.exceptions import DataError, warn_caller
@@ -117,6 +118,7 @@ class Forest(Estimator):
         self, rows: Rows, classes: tuple[int, ...], factor: Array, found: Attributes, previous: Attributes
     ) -> Attributes:
         """All fitted attributes, from rows whose y are class numbers or amounts; `factor` (n,) are class weights."""
+        previous = earlier_fit(self, previous, rows.n_features, found.get("classes_"))
         table, w = coded_table(rows, self.monotonic_cst)
         bootstrap = Bootstrap.of(rows, w * factor, number_of_draws(self.max_samples, w))
         plan = growth_plan(self, table, classes, int((w > 0).sum()), self.drawn_borders)
@@ -134,7 +136,7 @@ class Forest(Estimator):
 
     def _trees(self, plan: GrowthPlan, bootstrap: Bootstrap, previous: Attributes) -> ForestTrees:
         """Grow the trees, or with `warm_start` those that are still missing."""
-        before: ForestTrees | None = previous.get("trees_") if self.warm_start else None
+        before: ForestTrees | None = previous.get("trees_")
         before = None if before is not None and before.targets != plan.targets else before
         there = 0 if before is None else len(before)
         if there > self.n_estimators:

@@ -83,8 +83,6 @@ class ForestClassifier(ClassifierMixin, Forest):
                 fix="Fit one forest for each class against the others.",
             )  # fmt: skip
         classes = labels.classes[0] if len(counts) == 1 else labels.classes
-        if previous and not _are_same(previous.get("classes_", classes), classes):
-            previous = {}
         return self._grow(labels.rows, counts, self._factor(labels), {"classes_": classes}, previous)
 
     def _factor(self, labels: LabelColumns) -> Array:
@@ -172,13 +170,6 @@ def _label_columns(rows: Rows, known: list[Array] | None = None) -> LabelColumns
         return encode_label_columns(rows, known)
     one = encode_labels(rows, None if known is None else known[0], fewest=1)
     return LabelColumns([one.classes], [one.weight], one.rows)
-
-
-def _are_same(one: Any, other: Any) -> bool:
-    """Whether two targets, or several, have the same classes."""
-    pairs = ([x] if isinstance(x, np.ndarray) else x for x in (one, other))
-    a, b = pairs
-    return len(a) == len(b) and all(map(np.array_equal, a, b))
 
 
 def _balanced(y: Array, weight: Array) -> Array:

@@ -140,6 +140,8 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         "link": Setting(choices=("auto", *LINKS)),
         "alpha": Setting(float, least=0, below=np.inf),
         "l1_ratio": Setting(float, least=0, most=1),
+        "power": Setting(float),
+        "theta": Setting(float),
         "covariance": Setting(choices=("classical", "sandwich", "clustered"), none=True),
         "collinear": Setting(choices=("shortest", "drop", "refuse")),
     }

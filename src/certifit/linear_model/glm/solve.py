@@ -91,6 +91,7 @@ class GlmProblem:
     proved: bool = field(default=False, init=False)  # whether the last point's gap is a bound
     distance: float = field(default=np.inf, init=False)  # Newton decrement ν at the last point
     before: float = field(default=np.inf, init=False)  # ν at the point before it
+    stepped: bool = field(default=False, init=False)  # whether a step from β = 0 was asked for
     rounding: PassRounding | None = field(default=None, init=False)  # of the last point
     curved: tuple[Array, Array] | None = field(default=None, init=False)  # last point with a Hessian of all columns
 
@@ -177,10 +178,13 @@ class GlmProblem:
     def _is_one_step_away(self, theta: Array) -> bool:
         """Whether a ridge fit of squares has not left β = 0 yet: a strong penalty proves that close at once.
 
-        One step solves it, and coefficients of exactly 0 are no answer of a ridge penalty.
+        One step solves it, and coefficients of exactly 0 are no answer of a ridge penalty, unless no column varies:
+        then they are 0 after that step too.
         """
         untouched = not (theta * self.penalised(len(theta))).any()
-        return untouched and self.loss.concordance == 0 and self.penalty.smooth and self.distance > 0
+        away = untouched and self.loss.concordance == 0 and self.penalty.smooth and self.distance > 0
+        first, self.stepped = not self.stepped, self.stepped or away
+        return away and first
 
     def _rounding(self, theta: Array, s: GlmPass) -> PassRounding:
         """What rounding may have done to a pass: in every φ' with an R > 0 no term is above |φ'| + 4 φ" + 2 |y|."""

@@ -76,6 +76,7 @@ class InformationRoot(NamedTuple):
 
     inverse: Array  # (d1, d1)
     log_determinant: float
+    rounding: float  # of the logarithm, where columns are nearly collinear under these weights
 
 
 @dataclass
@@ -106,7 +107,8 @@ class FirthProblem:
         more = self.rows.sum(partial(_penalty_sums, state.x, self.shift, self.intercept, root.inverse))
         gradient = s.g[0] + more.g
         distance = float(np.linalg.norm(root.inverse.T @ gradient))
-        return DescentPoint(state.x, s.loss + self._penalty(root), gradient, distance, s.H + more.H)
+        value = s.loss + self._penalty(root)
+        return DescentPoint(state.x, value, gradient, distance, s.H + more.H, rounding=0.5 * root.rounding)
 
     def penalty(self, theta: Array) -> float:
         """The penalty ½ log |I(0)| / |I(θ)|."""
@@ -131,7 +133,9 @@ def _root(s: LogisticPass) -> InformationRoot | None:
         return None
     lower = found.cholesky[0]
     inverse = solve_triangular(lower, np.diag(found.scale), lower=True).T
-    return InformationRoot(inverse, 2 * float((np.log(np.diag(lower)) - np.log(found.scale)).sum()))
+    pivots = np.diag(lower)  # of a matrix with ones on its diagonal: the logarithm of each loses its digits
+    rounding = min(4 * np.finfo(float).eps * float((1 / pivots**2).sum()), 1e-8)
+    return InformationRoot(inverse, 2 * float((np.log(pivots) - np.log(found.scale)).sum()), rounding)
 
 
 @dataclass(frozen=True)

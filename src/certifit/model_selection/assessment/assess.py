@@ -10,10 +10,22 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
-from certifit.checkers.model_selection.intervals import IntervalClaim, certify_intervals, has_no_width
+from certifit.checkers.model_selection.intervals import (
+    IntervalClaim,
+    certify_intervals,
+    has_no_width,
+    worth_of_rows,
+)
+from certifit.checkers.model_selection.splits import SplitSizes
 from certifit.core import Setting
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests
+from certifit.model_selection.assessment.cautions import (
+    caution,
+    doubts_of_rows,
+    sizes_of_tests,
+    skewness_doubts,
+    unseen_class_doubts,
+)
 from certifit.model_selection.assessment.held_out import (
     AnswersOfFold,
     AssessedProblem,
@@ -27,6 +39,7 @@ from certifit.model_selection.assessment.intervals import (
     binomial_claim,
     cautioned,
     corrected_claim,
+    counted_claim,
     log_scale_claim,
     no_claim,
     normal_claim,
@@ -45,12 +58,13 @@ from certifit.model_selection.assessment.resampled_errors import (
     bootstrap_claim,
     nested_claims,
     out_of_bag,
+    row_means,
     score_as_said,
     score_rows,
 )
 from certifit.model_selection.assessment.result import Assessment
 from certifit.model_selection.assessment.streamed import hold_out_streamed, is_streamed
-from certifit.model_selection.assessment.targets import check_groups, check_kind
+from certifit.model_selection.assessment.targets import check_groups, check_kind, groups_of_copies
 from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
 from certifit.model_selection.assessment.without_refits.left_out_by_proof import hold_out_by_proof
 from certifit.model_selection.splitting.shapes import count_rows
@@ -101,8 +115,8 @@ def assess(
         accuracy, or for absolute errors and R²; larger is better
     confidence : of each interval
     random_state : int, RandomState or None: how rows are shuffled
-    **options : of the method: test_size, n_splits, n_repeats; also groups (n,), whose rows stay together,
-        sample_weight (n,), by which rows are fitted and scored, and n_jobs
+    **options : of the method: test_size, n_splits, n_repeats; also groups (n,), whose rows stay together, or 'copies'
+        for rows that are equal, sample_weight (n,), by which rows are fitted and scored, and n_jobs
 
     Returns
     -------
@@ -146,6 +160,8 @@ def _assessment(problem: AssessedProblem, plan: AssessmentPlan, named: Mapping[s
     splits, first = certify_plan(plan, problem), first_tests(held_out)
     of_a_test, equal = sizes_of_tests(splits, plan.sizes(), len(first.test))
     doubts = doubts_of_rows(problem, first, equal)
+    if plan.method == "given splits":
+        doubts += unseen_class_doubts(problem, plan.splits)
     claims = caution(claims, problem, named, (first, of_a_test), doubts)
     certificate = certify_intervals(claims, splits, plan.sizes())
     plan = replace(plan, notes=(*plan.notes, *leakage_notes(problem, splits)))
@@ -196,11 +212,11 @@ def make_problem(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Ass
     classes = _different(target) if is_classifier(estimator) else None
     if classes is not None and len(classes) < 2:
         raise DataError(got="targets of one class", wanted="at least two classes")
+    table = with_rows(X)
     groups = options.pop("groups", None)
     if groups is not None:
-        groups = np.asarray(groups)
+        groups = groups_of_copies(table) if isinstance(groups, str) and groups == "copies" else np.asarray(groups)
         check_groups(groups, n)
-    table = with_rows(X)
     weights = _check_weights(estimator, options.pop("sample_weight", None), n)
     if reconstructs and weights is not None:
         raise DataError(got="sample_weight without a target", wanted="rows that count alike")
@@ -317,8 +333,31 @@ def _resampled(
             )
     if plan.method == "subsampling":
         words += "; of models fitted to fewer rows than all, so rather too low a score where more rows help"
-    claim = corrected_claim(name, scores, confidence, plan.ratio, score_span(problem, metric))
+    claim = several_tests_claim(problem, named, held_out, (scores, plan.ratio), confidence)
     return replace(claim, assumption=claim.assumption + words)
+
+
+def several_tests_claim(
+    problem: AssessedProblem,
+    named: tuple[str, Any],
+    held_out: Sequence[UnseenAnswers],
+    resampled: tuple[Array, float],
+    confidence: float,
+) -> IntervalClaim:
+    """Return the claim of the scores of several splits (J,), whose tests are a `ratio` of the rows they fit.
+
+    Of right and wrong rows it is a count, where these are too few for how seldom the one or the other is.
+    """
+    name, metric = named
+    of_rows = ROW_METRICS.get(metric) if isinstance(metric, str) else None
+    alike, (scores, ratio) = problem.groups is None and problem.weights is None, resampled
+    if alike and of_rows is not None and of_rows.binary:
+        first = score_rows(of_rows, problem, first_tests(held_out))
+        if skewness_doubts(first):
+            rows, _ = row_means(of_rows, problem, held_out)
+            sizes = SplitSizes(len(scores), sum(len(found.test) for found in held_out), ratio)
+            return counted_claim(name, rows, confidence, worth_of_rows(len(rows), sizes))
+    return corrected_claim(name, scores, confidence, ratio, score_span(problem, metric))
 
 
 def _squared_rows(problem: AssessedProblem, metric: Any, held_out: Sequence[UnseenAnswers]) -> SquaredRows | None:

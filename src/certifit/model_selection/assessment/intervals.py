@@ -65,6 +65,23 @@ def binomial_claim(metric: str, rows: Array, confidence: float) -> IntervalClaim
     )  # fmt: skip
 
 
+def counted_claim(metric: str, rows: Array, confidence: float, worth: float) -> IntervalClaim:
+    """Return the claim for the share of right answers of rows (n,), each tested in one split or in several.
+
+    Where nearly all rows are right the scores of splits are far from normal, and counts are not.
+    """
+    low, high = clopper_pearson(rows.sum() * worth, len(rows) * worth, confidence)
+    words = (
+        "tested rows are independent draws of what new rows are drawn from; rows of several splits depend on each "
+        "other, and count for fewer, by the variance of their mean (Nadeau & Bengio); for models fitted to as many "
+        "rows as a split fits, which is a little fewer than all"
+    )
+    return IntervalClaim(
+        metric, float(rows.mean()), float(low), float(high), confidence, "binomial", words, rows, worth=worth,
+        covers="at least",
+    )  # fmt: skip
+
+
 def betting_claim(metric: str, rows: Array, confidence: float, span: tuple[float, float]) -> IntervalClaim:
     """Return the claim for the mean of scores of rows (n,) in a bounded span."""
     floor, width = span[0], span[1] - span[0]

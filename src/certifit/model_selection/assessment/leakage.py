@@ -55,14 +55,15 @@ def telling_columns(problem: AssessedProblem, tuning: LeakageTuning = LeakageTun
     y = problem.y[rows]
     target = np.unique(y, return_inverse=True)[1] if problem.classes is not None else y.astype(np.float64)
     found = []
-    for name, values in _columns(problem.X, rows, tuning.most_columns):
+    for name, values in columns_at(problem.X, rows, tuning.most_columns):
         share = told_by_column(values, target, problem.classes is not None, tuning.bins)
         if share >= tuning.explained:
             found.append((name, share))
     return sorted(found, key=lambda pair: -pair[1])
 
 
-def _columns(X: Any, rows: Array, most: int) -> list[tuple[str, Array]]:
+def columns_at(X: Any, rows: Array, most: int) -> list[tuple[str, Array]]:
+    """Return the first columns of a table by name, at some of its rows (m,)."""
     if isinstance(X, Rows):
         some = X.take(np.sort(rows))
         names = some.names if some.names is not None else [f"column {j}" for j in range(some.n_features)]

@@ -193,6 +193,9 @@ class SquaredRows:
     def of(cls, y: Array, said: Array, weights: Array | None) -> SquaredRows | None:
         """Measure rows with targets y (m,); None where all targets are the same, or all answers are right."""
         w, y = np.ones(len(y)) if weights is None else weights, y.astype(np.float64)
+        # A power of two takes the unit away, and no digit: squares of 1e200 or 1e-200 are no numbers.
+        unit = 2.0 ** np.frexp(np.abs(y).max())[1]
+        y, said = y / unit, said / unit
         with np.errstate(over="ignore", invalid="ignore"):
             found = cls((y - said) ** 2, (y - np.average(y, weights=w)) ** 2, w)
             means = np.average(np.stack([found.errors, found.apart]), axis=1, weights=w)

@@ -211,13 +211,19 @@ def _suitable(problem: AssessedProblem, tuning: PlanTuning = PlanTuning()) -> tu
 
 OF_ALL_METHODS = ("method", "metrics", "confidence", "random_state", "groups", "sample_weight", "n_jobs")
 
+# What scikit-learn's functions call otherwise.
+SCIKIT_NAMES = {
+    "cv": "n_splits takes a number of folds, method a splitter.",
+    "scoring": "metrics takes names of scorers, or scorers.",
+}
+
 
 def _refuse_unknown(of: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
             more = f"or of any method {', '.join(OF_ALL_METHODS)}"
             wanted = f"an option of it ({', '.join(known)}), {more}" if known else f"no options of its own, {more}"
-            near = did_you_mean(name, (*known, *OF_ALL_METHODS))
+            near = SCIKIT_NAMES.get(name) or did_you_mean(name, (*known, *OF_ALL_METHODS))
             raise DataError(got=f"{name}={options[name]!r} with {of}", wanted=wanted, fix=near)
 
 

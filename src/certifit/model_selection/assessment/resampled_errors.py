@@ -117,6 +117,16 @@ def score_rows(metric: RowMetric, problem: AssessedProblem, found: UnseenAnswers
     return scores
 
 
+def row_means(metric: RowMetric, problem: AssessedProblem, held_out: Sequence[UnseenAnswers]) -> tuple[Array, Array]:
+    """Return the mean score of each row over its tests (m,), and the rows that were tested, ascending."""
+    total, tests = np.zeros(len(problem.y)), np.zeros(len(problem.y))
+    for found in held_out:
+        total[found.test] += score_rows(metric, problem, found)
+        tests[found.test] += 1
+    rows = np.flatnonzero(tests)
+    return total[rows] / tests[rows], rows
+
+
 def score_as_said(metric: RowMetric, problem: AssessedProblem, found: UnseenAnswers) -> Array:
     """Return the scores of rows that were held out (m,), whatever they are."""
     if metric.needs not in found.answers:
@@ -138,11 +148,7 @@ def bootstrap_claim(
 ) -> IntervalClaim:
     """Return the claim of the bootstrap that leaves out rows not drawn; `plus` is '', '.632' or '.632+'."""
     metric, n = ROW_METRICS[name], len(problem.y)
-    total, count = np.zeros(n), np.zeros(n)
-    for found in held_out:
-        total[found.test] += score_rows(metric, problem, found)
-        count[found.test] += 1
-    rows = problem.weighed(total[count > 0] / count[count > 0], np.flatnonzero(count))
+    rows = problem.weighed(*row_means(metric, problem, held_out))
     span = metric.span(0 if problem.classes is None else len(problem.classes))
     inflation = 2 + 1 / (n - 1)
     words = (

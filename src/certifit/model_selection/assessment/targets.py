@@ -1,9 +1,12 @@
-"""Targets that no estimator can learn, told in words before any is fitted."""
+"""Targets that no estimator can learn, told in words before any is fitted; and which rows belong together."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from certifit.checkers.model_selection.splits import row_keys
 from certifit.exceptions import DataError
 from certifit.rows import Array
 
@@ -30,7 +33,7 @@ def check_kind(target: Array, classes: bool) -> None:
 def check_groups(groups: Array, n: int) -> None:
     """Refuse groups that are not those of n rows, that are missing, or that cannot be told apart by sorting."""
     if groups.shape != (n,):
-        raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows")
+        raise DataError(got=f"groups of shape {groups.shape}", wanted=f"one for each of the {n} rows, or 'copies'")
     names = groups.tolist()
     missing = [i for i, name in enumerate(names) if name is None or name != name]
     if missing:
@@ -41,3 +44,12 @@ def check_groups(groups: Array, n: int) -> None:
     kinds = sorted({type(name).__name__ for name in names})
     if len(kinds) > 1 and "str" in kinds:
         raise DataError(got=f"groups of several types: {', '.join(kinds)}", wanted="names of one type")
+
+
+def groups_of_copies(X: Any) -> Array:
+    """Return the group of each row (n,): rows that are equal in every column are of one.
+
+    >>> groups_of_copies(np.array([[2.0, 1.0], [1.0, 0.0], [2.0, 1.0]])).tolist() in ([0, 1, 0], [1, 0, 1])
+    True
+    """
+    return np.unique(row_keys(X), return_inverse=True)[1]

@@ -14,10 +14,14 @@ from certifit.checkers.model_selection.intervals import IntervalClaim, certify_i
 from certifit.core import Certificate, Setting
 from certifit.core.progress import counted
 from certifit.exceptions import DataError
-from certifit.model_selection.assessment.assess import first_tests, make_problem, score_span, split_scores
+from certifit.model_selection.assessment.assess import (
+    first_tests,
+    make_problem,
+    several_tests_claim,
+    split_scores,
+)
 from certifit.model_selection.assessment.cautions import caution, doubts_of_rows, sizes_of_tests
 from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
-from certifit.model_selection.assessment.intervals import corrected_claim
 from certifit.model_selection.assessment.metrics import name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.assessment.without_refits.folds_from_sums import hold_out_by_sums
@@ -49,10 +53,14 @@ class ScoreCurve(TabledResult):
             "to": [claim.high for claim in self.claims],
             "rows fitted": self.fitted.tolist(),
         }
-        doubtful = [claim for claim in self.claims if claim.covers == "perhaps less"]
-        shown = (doubtful or self.claims)[0]
-        note = f"intervals of {100 * shown.confidence:g} %, each for itself; {shown.assumption}"
-        return ResultTable(f"{self.model}: {self.metric} by {self.axis}", columns, (note, *self.plan.notes))
+        grounds: dict[tuple[str, str], list[int]] = {}  # places by what their intervals rest on
+        for place, claim in enumerate(self.claims):
+            grounds.setdefault((claim.way, claim.covers), []).append(place)
+        notes = [f"intervals of {100 * self.claims[0].confidence:g} %, each for itself"]
+        for places in grounds.values():
+            at = f"at {', '.join(str(self.at[place]) for place in places)}: " if len(grounds) > 1 else ""
+            notes.append(at + self.claims[places[0]].assumption)
+        return ResultTable(f"{self.model}: {self.metric} by {self.axis}", columns, (*notes, *self.plan.notes))
 
 
 def assess_sizes(
@@ -214,8 +222,8 @@ def _curve(
     claims, fitted = [], []
     for value, ratio, (one, splits, answers) in zip(*axis[1:], held, strict=True):
         scores = split_scores(one, name, metric, answers)
-        span = score_span(problem, metric)
-        claims.append(corrected_claim(f"{name} at {value}", scores, confidence, ratio, span))
+        named = f"{name} at {value}", metric
+        claims.append(several_tests_claim(one, named, answers, (scores, ratio), confidence))
         # The rows that were fitted are scored on one split: it is the gap that matters.
         train = splits[0][0]
         again = UnseenAnswers(train, len(train), one.answers_of(one.fit(train), train))

@@ -23,7 +23,7 @@ from certifit.model_selection.assessment.cautions import (
     sizes_of_tests,
     why_none,
 )
-from certifit.model_selection.assessment.held_out import AssessedProblem
+from certifit.model_selection.assessment.held_out import AssessedProblem, UnseenAnswers
 from certifit.model_selection.assessment.metrics import name_metrics
 from certifit.model_selection.assessment.plans import AssessmentPlan, certify_plan, make_plan
 from certifit.model_selection.comparison.paired_tests import (
@@ -157,18 +157,10 @@ def compare_models(
             got=f"{next(iter(options))} with test='5x2cv F'", wanted="no options: it is five times two halves"
         )
     plan = make_plan(problem, method, {**fixed, **options}, int(check_random_state(random_state).randint(2**31)))
-    scores, first = {}, None
-    for model, estimator in models.items():
-        held_out = replace(problem, estimator=estimator).hold_out(plan.splits)
-        first = first or first_tests(held_out)
-        if test == "McNemar":
-            scores[model] = (held_out[0].answers["predict"] == problem.y[held_out[0].test]).astype(np.float64)
-        else:
-            scores[model] = split_scores(problem, name, scorer, held_out)
+    scores, first = _scores(models, problem, plan, test, (name, scorer))
     claims = _pair_claims(scores, test, plan.ratio)
     splits = certify_plan(plan, problem)
     assert splits is not None
-    assert first is not None
     doubts = tuple(doubts_of_rows(problem, first, sizes_of_tests(splits, plan.sizes(), len(first.test))[1]))
     certificate = certify_comparison(claims, splits, 1 - confidence, why_none(doubts))
     pairs = tuple(_verdict(claim, confidence, rope) for claim in claims)
@@ -209,6 +201,22 @@ def _metric(metric: Any, problem: AssessedProblem, test: str) -> Any:
     if isinstance(metric, list | tuple | Mapping):
         raise DataError(got="several metrics", wanted="one to compare by")
     return metric if metric is not None or problem.classes is not None else "r2"
+
+
+def _scores(
+    models: Mapping[str, Any], problem: AssessedProblem, plan: AssessmentPlan, test: str, named: tuple[str, Any]
+) -> tuple[dict[str, Array], UnseenAnswers]:
+    """Return every model's scores, of splits or of McNemar's rows, and what the first answers for rows left out."""
+    scores, first = {}, None
+    for model, estimator in models.items():
+        held_out = replace(problem, estimator=estimator).hold_out(plan.splits)
+        first = first or first_tests(held_out)
+        if test == "McNemar":
+            scores[model] = (held_out[0].answers["predict"] == problem.y[held_out[0].test]).astype(np.float64)
+        else:
+            scores[model] = split_scores(problem, *named, held_out)
+    assert first is not None
+    return scores, first
 
 
 def _pair_claims(scores: Mapping[str, Array], test: Any, ratio: float) -> list[PairClaim]:

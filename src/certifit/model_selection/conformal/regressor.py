@@ -60,15 +60,18 @@ class ConformalRegressor(RegressorMixin, ConformalModel):
            [-21., 190.]])
     >>> print(model.certificate_)
     statistical: a new row is covered with a chance of at least 90 %
-      scores that are no numbers        0 <= 0
-      scores beyond the radius          9 <= 9
-      scores within the radius          90 <= 90
-      calibration rows                  100
-      coverage on average               0.9010, and more where scores tie
-      this model, with 95 % confidence  at least 84.8 % of new rows
-      assumed                           calibration rows and new rows are
-                                        exchangeable: drawn alike, in any order
-      holds                             yes
+      share of calibration rows that are      0 <= 0.01
+        copies of fitted ones
+      scores that are no numbers              0 <= 0
+      scores beyond the radius                9 <= 9
+      scores within the radius                90 <= 90
+      calibration rows                        100
+      coverage on average                     0.9010, and more where scores tie
+      this model, with 95 % confidence        at least 84.8 % of new rows
+      assumed                                 calibration rows and new rows are
+                                              exchangeable: drawn alike, in any
+                                              order
+      holds                                   yes
     """
 
     def __init__(

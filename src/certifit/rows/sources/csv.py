@@ -1,9 +1,9 @@
 """CSV files; `fit("t.csv")`, the command line and the bundled tables all read them here.
 
 The separator is the comma, tab, semicolon or bar that is as often in the first lines as in the header, or what a line
-`sep=;` of a spreadsheet says. `text_encoding.py` finds the encoding. The first block of the file decides the type of
-each column; whole numbers of which some begin with 0, such as postal codes, stay text. The words for a missing entry
-are those of Arrow's list.
+`sep=;` of a spreadsheet says; where a space stands behind each, it belongs to no value. `text_encoding.py` finds the
+encoding. The first block of the file decides the type of each column; whole numbers of which some begin with 0, such
+as postal codes, stay text. The words for a missing entry are those of Arrow's list.
 """
 
 from __future__ import annotations
@@ -34,19 +34,23 @@ def null_words() -> list[str]:
 
 
 class CsvFile(Table):
-    """A CSV file with a header; its first block decides the type of each column."""
+    """A CSV file with a header, whose names lose spaces at their ends; its first block decides each column's type."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.stamps = [FileStamp.of(path)]
         self.path = path
         self.header: list[str] = []
+        self._written: dict[str, str] = {}  # names as they stand in the file, by those without spaces at their ends
         with explain_read_errors(self.stamps, self._explain):
             found = find_encoding(self.stamps[0], encoding)
             self.encoding, self.dialect = found.name, _find_dialect(path, found.name)
         if found.assumed:
             warn_caller(found.words(path))
         with self._open({}) as reader:
-            self.header = reader.schema.names
+            written = reader.schema.names
+            bare = [name.strip().strip('"' if self.dialect.spaced else " ") for name in written]
+            self.header = bare if len({*bare}) == len({*written}) else written
+            self._written = dict(zip(self.header, written, strict=True))
             # A column without values in the first block is taken for numbers.
             kinds = [pa.float64() if pa.types.is_null(kind) else kind for kind in reader.schema.types]
         codes = self._codes(
@@ -59,10 +63,11 @@ class CsvFile(Table):
         """Those of some columns of whole numbers that have one like 01234 in the first block: zeros say something."""
         if not whole:
             return set()
-        with self._open(dict.fromkeys(whole, pa.string())) as reader:
+        as_text = dict.fromkeys(whole, pa.string())  # each name once: columns of one name are refused later
+        with self._open(as_text) as reader:
             first = next(iter(reader))
         led = (pc.any(pc.match_substring_regex(column, "^ *[-+]?0[0-9]")).as_py() for column in first.columns)
-        return {name for name, has_zeros in zip(first.schema.names, led, strict=True) if has_zeros}
+        return {name for name, has_zeros in zip(as_text, led, strict=True) if has_zeros}
 
     def select(self, types: Types) -> Self:
         self.n_rows = sum(batch.num_rows for batch in self.read(types, 0))
@@ -81,7 +86,9 @@ class CsvFile(Table):
     def _read(self, types: Types, rows: int) -> Batches:
         # `rows` is not used: the parser reads so many bytes at a time.
         with self._open(types) as reader:
-            yield from reader
+            for batch in reader:
+                batch = batch.rename_columns(list(types)) if types else batch
+                yield _without_spaces(batch) if self.dialect.spaced else batch
 
     @contextmanager
     def _open(self, types: Types) -> Iterator[Any]:
@@ -98,8 +105,8 @@ class CsvFile(Table):
                 pa.csv.ConvertOptions(
                     null_values=null_words(),
                     strings_can_be_null=True,
-                    include_columns=list(types),
-                    column_types=types,
+                    include_columns=[self._written[name] for name in types],
+                    column_types={self._written[name]: kind for name, kind in types.items()},
                 ),
             ) as reader,
         ):
@@ -135,6 +142,23 @@ class CsvDialect(NamedTuple):
 
     separator: str
     skipped: int = 0  # lines before the header
+    spaced: bool = False  # a space stands behind every separator
+
+
+def _without_spaces(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, texts without spaces and quotes at their ends.
+
+    >>> _without_spaces(pa.RecordBatch.from_pydict({"a": [" x", ' "y z"', " NA "], "b": [1, 2, 3]})).to_pylist()
+    [{'a': 'x', 'b': 1}, {'a': 'y z', 'b': 2}, {'a': None, 'b': 3}]
+    """
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_string(column.type):
+            bare = pc.utf8_trim_whitespace(column)
+            bare = pc.replace_substring_regex(bare, '^"(.*)"$', r"\1")
+            column = pc.if_else(pc.is_in(bare, pa.array(null_words())), None, bare)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _find_dialect(path: Path, encoding: str) -> CsvDialect:
@@ -144,7 +168,17 @@ def _find_dialect(path: Path, encoding: str) -> CsvDialect:
         head = file.read(64 * 1024).decode(encoding, "replace").removeprefix("\ufeff")
     lines = [line for line in head.splitlines() if line.strip()]
     told = re.fullmatch(r'"?sep=(.)"?', lines[0].strip("\r\n")) if lines else None
-    return CsvDialect(told[1], 1) if told else CsvDialect(_find_separator(lines))
+    if told:
+        return CsvDialect(told[1], 1)
+    separator = _find_separator(lines)
+    return CsvDialect(separator, spaced=_is_spaced(lines, separator))
+
+
+def _is_spaced(lines: list[str], separator: str, seen: int = 20) -> bool:
+    """Whether a space stands behind every separator in the first lines below the header."""
+    rows = [re.sub(r'"[^"]*"', "", line) for line in lines[1 : seen + 1]]
+    marks = sum(row.count(separator) for row in rows)
+    return separator != "\t" and marks > 0 and marks == sum(row.count(f"{separator} ") for row in rows)
 
 
 def _find_separator(lines: list[str], seen: int = 20) -> str:

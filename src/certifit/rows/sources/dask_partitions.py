@@ -125,16 +125,16 @@ def joined_partitions(
     for first, last in pairwise(borders):
         inside = range(int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(ends, last)) + 1)
         cuts = [(parts[k], max(first - parts[k].start, 0), min(last - parts[k].start, parts[k].rows)) for k in inside]
-        X, y, w = (_pieces(role, cuts) for role in range(3))
+        X, y, w = (_pieces(role, cuts) for role in ("X", "y", "w"))
         groups.append(DaskPartition(X or [], y, w, first, last - first))
     return groups
 
 
-def _pieces(role: int, cuts: Sequence[tuple[DaskPartition, int, int]]) -> list[Any] | None:
+def _pieces(role: str, cuts: Sequence[tuple[DaskPartition, int, int]]) -> list[Any] | None:
     """Some rows of each partition's X, y or w."""
-    if cuts[0][0][role] is None:
+    if getattr(cuts[0][0], role) is None:
         return None
-    return [_cut(part[role][0], first, last, part.rows) for part, first, last in cuts]
+    return [_cut(getattr(part, role)[0], first, last, part.rows) for part, first, last in cuts]
 
 
 def _cut(values: Any, first: int, last: int, rows: int) -> Any:
@@ -183,6 +183,12 @@ def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: 
         lost = isinstance(error, (CancelledError, TimeoutError)) or type(error).__module__.startswith("distributed")
         if isinstance(error, OSError) and not lost:
             raise _unread(error) from error
+        if isinstance(error, KeyError) and not lost:
+            raise DataError(
+                got=f"a Dask collection of which a partition lacks a key ({' '.join(map(str, error.args))})",
+                wanted="the same columns in all partitions",
+                fix="Add them where the partition is made.",
+            ) from error
         if not lost:
             raise
         raise DataError(

@@ -72,7 +72,7 @@ class LinearSvmProof(NamedTuple):
     bound_rounding: Callable[[Any, float], float]  # of the bound, given solution and objective
     rounding: float = 0.0  # of the objective, to which
     intercept_error: Callable[[Array], float] = lambda _: 0.0  # adds its own, given coef_ (k, d)
-    score_error: Callable[[Array], float] = lambda _: 0.0  # at most that of scores, which the checker knows by rows
+    score_error: Callable[[Array], float] = lambda _: 0.0  # and that of scores, which the checker knows by rows
     claim: str = CLAIM
     convexity: float = 1.0  # by which a gap is multiplied before it bounds ½ |coef_ - minimiser|²
     # the attributes with the middle one of several best intercepts, and their objective
@@ -213,7 +213,8 @@ class LinearSvmEstimator(Estimator):
             best = solve(max_iter=self.max_iter, max_time=self.max_time, watcher=watch)
         (found, value), tol = proof.settle(attributes(best.params), best.objective), float(self.tol)
         coef = np.atleast_2d(found["coef_"])
-        rounding = proof.rounding + proof.intercept_error(coef) + proof.bound_rounding(best.params, value)
+        rounding = proof.rounding + proof.intercept_error(coef) + proof.score_error(coef)
+        rounding += proof.bound_rounding(best.params, value)
         bound, limit = (1 - best.gain) * best.objective - rounding, (tol + 1e-12) * value + rounding
         # The gap of all machines together is no smaller than that of each.
         gaps = np.full(len(coef), proof.convexity * (value - bound))
@@ -231,7 +232,6 @@ class LinearSvmEstimator(Estimator):
         )
         # More than was asked for, or than leaves six digits, which the checker knows row by row.
         hidden = rounding > min(tol, 1e-6) * value
-        hidden = hidden or (best.gain <= tol and rounding + proof.score_error(coef) > tol * value)
         if proof.checked is not None and (hidden or ((best.gain <= tol or proof.small) and not certificate.holds)):
             # It also tries more dual points.
             again = proof.checked(found)

@@ -78,7 +78,8 @@ class TargetFindings:
         if self.reading or is_number(self.type):
             numbers = self._numbers()
             fraction = not numbers.whole if self.reading else self.fraction
-            return task_of_numbers(numbers.distinct.count(numbers.observed), numbers.observed, fraction)
+            distinct = numbers.distinct.count(numbers.observed)
+            return task_of_numbers(distinct, numbers.observed, fraction, self.ends)
         return TaskChoice("classification", f"{type_words(self.type)} are classes")
 
     def _numbers(self) -> NumberSummary:

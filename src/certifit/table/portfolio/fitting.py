@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,16 +12,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from certifit.core.progress import Advance, counted
 from certifit.core.settings import did_you_mean
 from certifit.exceptions import CertificateWarning, DataError
 from certifit.rows import Array
 from certifit.rows.sources.open_source import open_source
 from certifit.rows.sources.table import Source
+from certifit.table.alerts import keep_alerts, later_alerts, table_alerts
 from certifit.table.columns import pick
 from certifit.table.cross_validation import CrossValidation
 from certifit.table.labelled_table import READING, LabelledTable, labelled_table
 from certifit.table.portfolio.candidates import TableFacts, build
 from certifit.table.portfolio.clock import read_budget
+from certifit.table.portfolio.contest import Contest, Trial
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.search import (
     RowOrder,
@@ -275,7 +279,8 @@ def fit(
 
     Returns
     -------
-    TableClassifier or TableRegressor : shows a leaderboard; `predict_set` or `predict_interval` says how sure it is
+    TableClassifier or TableRegressor : shows alerts and a leaderboard; `predict_set` or `predict_interval` says how
+        sure it is
 
     Examples
     --------
@@ -298,7 +303,22 @@ def fit(
         settings = replayed_settings(settings, ledger)
     how = streaming(settings, ledger, options.get("stream"), options.get("dask"))
     table = prepare(X, _roles(target, options), options.get("task", "auto"), how)
-    return fit_prepared(table, settings, replay=ledger)[0]
+    seconds = None if ledger is not None else max(1, round(settings.budget))
+    with counted("comparing models, seconds", seconds) as advance:
+        found, assessment = fit_prepared(table, settings, _shown_trials(advance, seconds), ledger)
+    keep_alerts(found, [*later_alerts(found, table.sample, assessment), *table_alerts(table.sample)])
+    return found
+
+
+def _shown_trials(advance: Advance, seconds: int | None) -> Callable[[Contest, Trial], None]:
+    """What tells a line of progress which model is being compared, and of how many seconds how many are gone."""
+    began = time.monotonic()
+
+    def tell(_contest: Contest, trial: Trial) -> None:
+        fold = f", fold {trial.folds + 1}" if trial.fate == "running" else ""
+        advance(min(int(time.monotonic() - began), seconds or 10**9), seconds, f"{trial.words[:20]}{fold}, seconds")
+
+    return tell
 
 
 def replayed_settings(settings: SearchSettings, ledger: SearchLedger) -> SearchSettings:

@@ -48,7 +48,7 @@ def choice_words(ledger: SearchLedger) -> str:
     among = f", corrected for a choice among {ledger.choices}" if ledger.choices > 1 else ""
     low, high = ledger.corrected_low, ledger.corrected_high
     reach = f"between {score_number(low)} and {score_number(high)} with confidence {100 * ledger.confidence:g} %"
-    if low == high:
+    if _alike(ledger):
         reach = "without an interval, as all rows score alike"
     return (
         f"chosen by {ledger.rule}: {ledger.winner.label}; {ledger.metric} on new rows "
@@ -59,13 +59,18 @@ def choice_words(ledger: SearchLedger) -> str:
 def corrected_words(ledger: SearchLedger) -> str:
     """What the chosen model's score is worth once it is known that it was chosen; empty where it had no rival."""
     low, high = ledger.corrected_low, ledger.corrected_high
-    if ledger.choices < 2 or low == high:
+    if ledger.choices < 2 or _alike(ledger):
         return ""
     return (
         f"Corrected for the choice among {ledger.choices} models, {ledger.metric} is "
         f"{score_number(ledger.corrected)}, between {score_number(low)} and {score_number(high)} with confidence "
         f"{100 * ledger.confidence:g} %."
     )
+
+
+def _alike(ledger: SearchLedger) -> bool:
+    """Whether all rows score alike, corrected or as the chosen model was scored: nothing is known of the error."""
+    return ledger.corrected_low == ledger.corrected_high or ledger.winner.low == ledger.winner.high
 
 
 def unscored_words(ledger: SearchLedger) -> list[str]:
@@ -87,9 +92,9 @@ def unscored_words(ledger: SearchLedger) -> list[str]:
 def leaderboard_summary(ledger: SearchLedger) -> Summary:
     """The leaderboard as a page of text or HTML."""
     facts = (("chosen", ledger.winner.label), ("folds", f"{ledger.folds}, of {ledger.rows_compared:,} rows"))
-    return Summary(
-        facts, (header(ledger), *leaderboard_lines(ledger)), (choice_words(ledger), *unscored_words(ledger))
-    )
+    alerts = (f"! {words}" for _, words in ledger.alerts)
+    notes = (*alerts, choice_words(ledger), *unscored_words(ledger))
+    return Summary(facts, (header(ledger), *leaderboard_lines(ledger)), notes)
 
 
 def ledger_document(ledger: SearchLedger) -> dict[str, Any]:
@@ -103,7 +108,7 @@ def ledger_document(ledger: SearchLedger) -> dict[str, Any]:
         "rule": ledger.rule,
         "chosen": _attempt_document(ledger.winner),
         "corrected_score": ledger.corrected,
-        "corrected_interval": [ledger.corrected_low, ledger.corrected_high],
+        "corrected_interval": None if _alike(ledger) else [ledger.corrected_low, ledger.corrected_high],
         "confidence": ledger.confidence,
         "choice_certificate": ledger.choice.to_dict(),
         "attempts": [_attempt_document(a) for a in ledger.attempts],

@@ -68,6 +68,7 @@ class SearchLedger:
     streamed: str = ""  # "blocks" or "dask" where rows were read so, and those compared drawn; empty: in memory
     rivals: int = 0  # models that might have been chosen; 0 in files of earlier versions: all that were scored
     gain_error: float = np.nan  # standard error of how much better than the baseline the winner is, row by row
+    alerts: tuple[tuple[str, str], ...] = ()  # kind and words of what to know before the model is trusted
 
     @property
     def winner(self) -> Attempt:

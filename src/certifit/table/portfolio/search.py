@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import TimeSeriesSplit
 
 from certifit.checkers.model_selection.choices import certify_choice
 from certifit.checkers.model_selection.splits import (
@@ -39,6 +38,7 @@ from certifit.table.portfolio.candidates import KINDS, RUN_ORDER, Settings, Tabl
 from certifit.table.portfolio.clock import Clock
 from certifit.table.portfolio.contest import Contest, Trial
 from certifit.table.portfolio.digest import fitted_digest
+from certifit.table.portfolio.later_rows import later_splits
 from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.portfolio.metrics import find_metric
 from certifit.table.portfolio.rivals import Rivals, gain_error
@@ -219,7 +219,8 @@ def _drawn_notes(whole: LabelledData, compared: LabelledTable) -> tuple[str, ...
     """What to know where models are compared on rows drawn from the table."""
     if len(compared.y) == whole.n_rows:
         return ()
-    notes = (f"models were compared on {len(compared.y):,} of {whole.n_rows:,} rows, drawn at random",)
+    drawn = f"models were compared on {len(compared.y):,} of {whole.n_rows:,} rows, drawn at random"
+    notes: tuple[str, ...] = (drawn,)
     if whole.choice.task == "regression":
         return notes
     labels, counts = whole.label_counts
@@ -271,9 +272,12 @@ def _folds(
     """Folds of whole groups, of later and later rows, of shuffled rows, or of rows shuffled class by class."""
     n, folds = len(problem.y), settings.folds
     if order.times is not None:
-        places = np.argsort(order.times, kind="stable")
-        splits = [(np.sort(places[a]), np.sort(places[b])) for a, b in TimeSeriesSplit(folds).split(places)]
-        return splits, (f"each fold tests rows that are later, by {order.time}, than those it was fitted to",)
+        splits = later_splits(order.times, order.groups, folds, (order.time, order.group))
+        words = f"each fold tests rows that are later, by {order.time}, than those it was fitted to"
+        words += "" if order.groups is None else f", and of other groups, by {order.group}"
+        if len(splits) == folds:
+            return splits, (words,)
+        return splits, (words, f"{len(splits)} folds instead of {folds}: many rows have the same {order.time}")
     if problem.groups is not None:
         folds = min(folds, len(np.unique(problem.groups)))
         plan = make_plan(problem, "k-fold", {"n_splits": folds}, settings.seed)
@@ -330,7 +334,7 @@ def _chosen(contest: Contest, winner: Trial, attempts: Sequence[Any]) -> int:
 
 
 def _certified_splits(contest: Contest, data: LabelledTable, order: RowOrder) -> Any:
-    keys, terms = row_keys(data.encode().X), SplitDeclaration(groups=order.groups)
+    keys, terms = row_keys(data.encode().X), SplitDeclaration(groups=order.groups, times=order.times)
     if isinstance(contest.splits, FoldSplits):
         return certify_partition(contest.splits.folds, keys, terms)
     return certify_splits(contest.splits, keys, terms)

@@ -97,6 +97,9 @@ def is_whole(trees: PlainTrees, d: int, scores: int) -> bool:
     whole = ("first", "left", "right", "column", "missing_left", "kinds", "count", "sides")
     if any(getattr(trees, name).dtype.kind not in "iub" for name in whole):
         return False
+    # Sums that begin with whole numbers would stay whole.
+    if any(getattr(trees, name).dtype.kind != "f" for name in ("threshold", "value", "low", "high", "baseline")):
+        return False
     if trees.baseline.shape != (scores,) or (len(trees.first) - 1) % scores or len(trees.categories) != d:
         return False
     if trees.first.ndim != 1 or not len(trees.first) or trees.sides.ndim != 2 or trees.sides.shape[1] != 256:

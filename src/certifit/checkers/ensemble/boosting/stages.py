@@ -336,8 +336,8 @@ def _check_leaves(trees: PlainTrees, claim: StageClaim, found: StageSums) -> tup
     loss, total = claim.plain, np.where(found.size > 0, found.size, 1.0)
     tree = np.searchsorted(trees.first, np.arange(m), side="right") - 1
     if isinstance(loss, PlainHuber):
-        flat = np.array([claim.of_stage(stage).delta <= 0 for stage in range(len(found.before))])[tree]
-        far = np.where(flat, _beyond_quantile(found, 0.5), np.abs(found.G) / total / 4)
+        levels = np.full(len(found.before), loss.delta) if claim.levels is None else claim.levels
+        far = np.where(levels[tree] <= 0, _beyond_quantile(found, 0.5), np.abs(found.G) / total / 4)
         off = float(np.where(free, far, 0.0).max(initial=0.0) / rounding)
         return (*_leaf_checks(full, off), _check_levels(claim, found, rounding))
     if isinstance(loss, PlainQuantile | PlainQuantiles):

@@ -104,7 +104,11 @@ def _target_measures(
     share = sums / weight[:, None]
     off = float(np.abs(clipped_shares(tree, share[:, None])[:, 0] - claimed.value[:, t, :k]).max() / rounding)
     off = _worst(off, np.abs(claimed.value[:, t, k:]).max(initial=0.0) / rounding)
-    return off, _class_impurity(claimed.criterion, share), np.full(m, 8 * rounding * (1 + np.log2(k + 1)))
+    slack = np.full(m, 8 * rounding * (1 + np.log2(k + 1)))
+    if tree.dtype != np.float64:
+        # scikit-learn finds the weights of a child as its parent's less its sibling's, with the parent's rounding.
+        slack *= lost_squares(tree, np.ones(m), weight) / weight
+    return off, _class_impurity(claimed.criterion, share), slack
 
 
 def _amount_measures(

@@ -38,9 +38,9 @@ def audit_forest(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     rows = forest_rows(model, X, y, sample_weight)
     k, w = tuple(map(len, model_classes(model))), rows.map(lambda block: block.w)
     target = rows.map(lambda block: np.asarray(block.y)).reshape(rows.n_rows, -1)
-    weight = w * _class_factor(model, target)
-    even = sample_weight is None and getattr(model, "class_weight", None) in (None, "balanced_subsample")
-    draws = partial(_tree_weights, model, target, None if even else weight)
+    factor = _class_factor(model, target, w)
+    even = sample_weight is None and factor is None
+    draws = partial(_tree_weights, model, target, None if even else w * (1.0 if factor is None else factor))
     # Extremely randomised trees draw their thresholds.
     middle = all(getattr(one, "splitter", "best") == "best" for one in model.estimators_)
     forest = FittedForest(
@@ -52,16 +52,15 @@ def audit_forest(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> 
     )
 
 
-def _class_factor(model: Any, y: Array) -> Array:
-    """The weight of each row's classes (n,), by numbers of rows."""
+def _class_factor(model: Any, y: Array, w: Array) -> Array | None:
+    """The weight of each row's classes (n,), or None where all rows of a tree's sample have the same or their own."""
     asked, kinds, found = getattr(model, "class_weight", None), model_classes(model), np.ones(len(y))
     if not kinds or asked is None or (isinstance(asked, str) and asked == "balanced_subsample" and model.bootstrap):
-        return found
+        return None
     each = [asked] * len(kinds) if isinstance(asked, (str, dict)) else asked
     for classes, codes, one in zip(kinds, y.T, each, strict=True):
         named = "balanced" if isinstance(one, str) else one
-        counts = np.bincount(codes, minlength=len(classes)).astype(float)
-        found = found * class_weight_vector(classes, counts, named)[codes]
+        found = found * class_weight_vector(classes, np.bincount(codes, w, len(classes)), named)[codes]
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
+from certifit.checkers.fitted import chosen_or_set, exact_shape, fitted_rows, numbers, setting
 from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.linear_model.logistic import firth, likelihood, proof
 from certifit.checkers.linear_model.logistic.dual_point import LogisticClaim
@@ -61,7 +61,7 @@ def logistic_settings(model: Any) -> LogisticSettings:
 
 def _strength(model: Any) -> float:
     """The inverse C of the penalty's strength; of a cross-validated model the one it chose."""
-    name = "C_" if hasattr(model, "C_") else "C"
+    name = chosen_or_set(model, "C")
     if not hasattr(model, name):
         raise DataError(
             got=f"a {type(model).__name__} that does not say its C", wanted="an attribute C, or penalty=None"
@@ -84,7 +84,7 @@ def _l1_share(model: Any, penalty: Any) -> float:
         return 1.0
     if penalty == "l2" and not isinstance(model, Estimator):  # ours takes l1_ratio as it is
         return 0.0
-    name = "l1_ratio_" if hasattr(model, "l1_ratio_") else "l1_ratio"
+    name = chosen_or_set(model, "l1_ratio")
     ratios = [0.0 if ratio is None else ratio for ratio in np.ravel(getattr(model, name, 0.0)).tolist()]
     chosen = sorted(set(ratios))
     if len(chosen) != 1:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, setting
+from certifit.checkers.fitted import exact_shape, fitted_rows, numbers, row_counts, setting
 from certifit.checkers.linear_model.logistic import dual_point as logistic
 from certifit.checkers.plain.hinges import PLAIN_HINGES, PLAIN_MULTICLASS_HINGES
 from certifit.checkers.problem import Problem, unshared_problem
@@ -22,7 +22,7 @@ from certifit.checkers.svm.linear_machines import l1, linear
 from certifit.checkers.svm.linear_machines.claimed import ClaimedLinearSvm
 from certifit.core import Certificate, Estimator, Setting
 from certifit.exceptions import DataError
-from certifit.rows import Array, Block, apply_class_weight, encode_labels
+from certifit.rows import Array, apply_class_weight, encode_labels
 from certifit.rows.labels import Labels, class_weight_vector
 
 _POSITIVE = Setting(float, above=0, below=np.inf)
@@ -81,7 +81,7 @@ def _audit_sgd(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Ce
     _check_loss(model, ("hinge", "squared_hinge", "log_loss"))
     coef = numbers(model, "coef_")
     labels = _labels(model, coef, X, y, sample_weight)
-    labels = replace(labels, weight=labels.rows.sum(partial(_counts, len(labels.classes))))
+    labels = replace(labels, weight=row_counts(labels.rows, [len(labels.classes)])[0])
     intercept = _broadcast_intercept(numbers(model, "intercept_"), len(coef))
     lam = float(setting(model, "alpha", _POSITIVE)) * labels.rows.n_rows
     if model.loss == "log_loss":
@@ -91,11 +91,6 @@ def _audit_sgd(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) -> Ce
         claimed = ClaimedLinearSvm(*PLAIN_HINGES[model.loss], 1 / lam, 0.0 if model.fit_intercept else None)
         certify = partial(linear.certify, claimed=claimed, tol=tol)
     return _certify_each_against_rest(certify, coef, intercept, labels, model.class_weight)
-
-
-def _counts(k: int, block: Block) -> Array:
-    assert block.y is not None
-    return np.bincount(block.y, minlength=k)
 
 
 def _certify_each_against_rest(

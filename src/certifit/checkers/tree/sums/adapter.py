@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from certifit.checkers.ensemble.score_losses import plain_score_loss
-from certifit.checkers.fitted import fitted_rows
+from certifit.checkers.fitted import fitted_rows, row_counts
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.tree.sums.boosting_claim import BoostingSettings
 from certifit.checkers.tree.sums.certify_sum import (
@@ -35,7 +35,7 @@ def audit_booster(model: Any, X: Any, y: Any, sample_weight: Any, tol: float) ->
     booster = booster_of(model)
     plain = read_tree_sum(model)
     said = lightgbm_settings(booster) if hasattr(booster, "model_to_string") else xgboost_settings(booster)
-    rows = _table(model, plain, X, y, sample_weight, said.loss)
+    rows = _table(model, plain, X, y, sample_weight, said.loss, said.counts_all)
     if said.positive_weight != 1:
         rows = replace(rows, w=rows.w * np.where(rows.y == 1, said.positive_weight, 1.0))
     return certify_sum(plain, said, rows, own_scores(model, rows.X), tol)
@@ -66,15 +66,19 @@ def _settings_of_sklearn(model: Any, plain: TreeSum) -> BoostingSettings:
     )  # fmt: skip
 
 
-def _table(model: Any, plain: TreeSum, X: Any, y: Any, sample_weight: Any, loss: str) -> FittedTable:
-    """The rows of positive weight, with class numbers where the loss is one of classes."""
+def _table(
+    model: Any, plain: TreeSum, X: Any, y: Any, sample_weight: Any, loss: str, every: bool = False
+) -> FittedTable:
+    """The rows of positive weight, or every row, with class numbers where the loss is one of classes."""
     classes = getattr(model, "classes_", None)
     terms = TableTerms("numbers" if classes is None else "classes", missing=True)
     rows = fitted_rows(model, plain.columns, X, y, sample_weight, terms)
     if classes is not None:
-        rows = apply_class_weight(encode_labels(rows, np.asarray(classes)), getattr(model, "class_weight", None))
+        labels = encode_labels(rows, np.asarray(classes))
+        labels = replace(labels, weight=row_counts(labels.rows, [len(classes)])[0])
+        rows = apply_class_weight(labels, getattr(model, "class_weight", None))
     data = rows.load()
-    kept = data.w > 0
+    kept = (data.w > 0) | every
     found = FittedTable(dense(data.X[kept]).astype(np.float64), np.asarray(data.y, np.float64)[kept], data.w[kept])
     limits = {"log_loss": (0, 1), "multinomial": (0, len(plain.baseline) - 1), "poisson": (0, np.inf)}
     low, high = limits.get(loss, (-np.inf, np.inf))

@@ -24,7 +24,8 @@ class BoostingSettings:
     leaf_rows: int = 1  # fewest of a leaf
     leaf_mass: float = 0.0  # least Σ w φ" of a leaf
     longest: float = math.inf  # step of a leaf, before the learning rate
-    positive_weight: float = 1.0  # of rows of the second class
+    positive_weight: float = 1.0  # of rows of the second class, but for the best constant before the first tree
+    counts_all: bool = False  # whether rows of weight 0 are counted in leaves
     scores: int = 1
     directions: Array | None = None  # (d,) -1, 0 or 1
     from_average: bool = False  # whether the leaves of the first tree hold the best constant too

@@ -39,7 +39,7 @@ class TreeSumTuning:
 
 @dataclass(frozen=True)
 class FittedTable:
-    """The rows of positive weight that a model was fitted on."""
+    """The rows that a model was fitted on, those of weight 0 where it counts them."""
 
     X: Array  # (n, d)
     y: Array  # (n,) amounts, or class numbers
@@ -113,7 +113,8 @@ def start_of(model: TreeSum, said: BoostingSettings, rows: FittedTable) -> Array
         return model.baseline
     if said.plain.several:
         return np.log(np.bincount(rows.y.astype(np.int64), rows.w, said.scores) / rows.w.sum())
-    return np.atleast_1d(best_shift(rows.y, rows.w, np.zeros(len(rows.y)), said.plain))
+    w = rows.w / np.where(rows.y == 1, said.positive_weight, 1.0) if said.positive_weight != 1 else rows.w
+    return np.atleast_1d(best_shift(rows.y, w, np.zeros(len(rows.y)), said.plain))
 
 
 def _first_slopes(model: TreeSum, said: BoostingSettings, rows: FittedTable) -> tuple[Array, Array]:

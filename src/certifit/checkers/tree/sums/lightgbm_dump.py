@@ -118,6 +118,7 @@ def lightgbm_settings(booster: Any) -> BoostingSettings:
         leaf_rows=int(_number(found, "min_data_in_leaf", 20)),
         leaf_mass=_number(found, "min_sum_hessian_in_leaf", 1e-3),
         positive_weight=_number(found, "scale_pos_weight", 1.0),
+        counts_all=True,
         scores=k,
         directions=np.array(monotone) if any(monotone) else None,
         from_average=bool(_number(found, "boost_from_average", 1)),

@@ -28,9 +28,10 @@ def check_pieces(pieces: Sequence[Any], columns: ColumnRoles | None, start: int,
             f"Got a Dask partition of {there} rows; wanted the {rows} of the first pass: the data changed in "
             "between. Persist the collection, or write it to Parquet."
         )
-    for piece in pieces if columns is not None else ():
-        _check_columns(piece, columns, start)
-        start += len(piece)
+    if columns is not None:
+        for piece in pieces:
+            _check_columns(piece, columns, start)
+            start += len(piece)
 
 
 def _check_columns(piece: Any, columns: ColumnRoles, start: int) -> None:
