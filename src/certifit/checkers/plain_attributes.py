@@ -69,6 +69,9 @@ def _check_attribute(model: Any, name: str, value: Any) -> None:
     elif name in SHAPES:
         whole = type(value) is tuple and all(type(part) is int for part in value)
         wrong = None if whole else value
+    elif is_dataclass(value) and not isinstance(value, type):
+        field, wrong = _field_that_is_not_plain(value) or ("", None)
+        name = f"{name}.{field}"
     else:
         wrong = _part_that_is_not_plain(value, words=name == "parameters_" and isinstance(value, list))
     if wrong is not None:
@@ -94,7 +97,7 @@ def _part_that_is_not_plain(value: Any, words: bool = False) -> Any:
     if isinstance(value, (bool, np.bool_, Real)):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        return _field_that_is_not_plain(value)
+        return (_field_that_is_not_plain(value) or ("", None))[1]
     if type(value) is dict:
         parts = list(value.values())
     elif isinstance(value, (list, tuple)):
@@ -108,17 +111,20 @@ def _part_that_is_not_plain(value: Any, words: bool = False) -> Any:
     return next((part for part in found if part is not None), None)
 
 
-def _field_that_is_not_plain(record: Any) -> Any:
-    """The same for the fields of a record, such as a tree: what is declared as an array or a number must be one."""
+def _field_that_is_not_plain(record: Any) -> tuple[str, Any] | None:
+    """The same for the fields of a record, such as a tree, with the field's name.
+
+    What is declared as an array or a number must be one.
+    """
     for one in fields(record):
         part = getattr(record, one.name)
         if one.type in ("Array", Array) and not (isinstance(part, np.ndarray) and is_plain_array(part)):
-            return part if part is not None else "None"
+            return one.name, part if part is not None else "None"
         if one.type in ("float", "int") and not isinstance(part, Real):
-            return part if part is not None else "None"
+            return one.name, part if part is not None else "None"
         wrong = None if part is None else _part_that_is_not_plain(part, True)
         if wrong is not None:
-            return wrong
+            return one.name, wrong
     return None
 
 
