@@ -152,7 +152,9 @@ def _array_rows(
 
 def _refuse_no_table(X: Any) -> None:
     """Refuse what has no rows: a dictionary, an open file, a connection; NumPy would make one object of it."""
-    if X is None or isinstance(X, (np.ndarray, list, tuple, Number)) or np.ndim(X):
+    if X is None or isinstance(X, (list, tuple, Number)) or hasattr(X, "__array__") or hasattr(X, "ndim"):
+        return
+    if np.asarray(X).ndim:
         return
     kind = type(X).__name__
     fixes = {
