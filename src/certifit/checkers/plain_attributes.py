@@ -20,7 +20,8 @@ from certifit.rows import Array
 # Of labels, names and what is said in words: whatever their entries are, they stand in plain containers.
 WORDS = (
     "classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_", "features_",
-    "covariance_type_", "layers_", "category_labels_", "columns_", "target_", "search_",
+    "covariance_type_", "layers_", "category_labels_", "columns_", "target_", "weight_",
+    "family_", "family_because_", "search_",
     "calibration_groups_", "calibration_strata_",
 )  # fmt: skip
 # None where there is nothing to say.
