@@ -509,3 +509,17 @@ def test_a_learning_rate_beyond_reason_is_told():
     X, y = problem(300)
     with pytest.warns(CertificateWarning, match="training loss"):
         HistGradientBoostingRegressor(learning_rate=2.5, max_iter=5).fit(X, y)
+
+
+def test_targets_next_to_nothing_are_learnt_or_refused():
+    """A power of two takes the unit away: the same trees. Bins compare squares, which are 0 below 1.5e-154."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=200)
+    usual = GradientBoostingRegressor(n_estimators=10).fit(X, y).predict(X)
+    for unit, digits in ((2.0**-996, 1e-12), (2.0**-1030, 1e-7)):  # the second is denormal
+        tiny = GradientBoostingRegressor(n_estimators=10).fit(X, y * unit)
+        np.testing.assert_allclose(tiny.predict(X) / unit, usual, atol=digits)
+        assert tiny.certificate_.holds
+        with pytest.raises(ValueError, match="whose square is 0"):
+            HistGradientBoostingRegressor(max_iter=10).fit(X, y * unit)

@@ -50,6 +50,17 @@ from certifit.tree.binned.bins import learn_bins
 from certifit.tree.binned.growth import BinnedLimits
 
 
+def _refuse_tiny_differences(y: Array) -> None:
+    """Refuse amounts (n,) whose differences have no squares: no question would gain anything."""
+    spread = float(np.ptp(y))
+    if 0 < spread < np.sqrt(np.finfo(float).tiny):
+        raise DataError(
+            got=f"targets that differ by {spread:.3g} at most, whose square is 0",
+            wanted=f"differences of at least {np.sqrt(np.finfo(float).tiny):.3g}",
+            fix="Multiply the targets by a power of 2, say 2.0**500.",
+        )
+
+
 class HistGradientBoosting(BoostedModel):
     """What boostings of classes and of amounts share."""
 
@@ -112,6 +123,8 @@ class HistGradientBoosting(BoostedModel):
         bins = learn_bins(rows, int(self.max_bins), categorical)
         coded = bins.coded_rows(rows)
         y, w = coded.y, coded.w
+        if self.target != "classes":
+            _refuse_tiny_differences(y)
         stops = bool(self.early_stopping) if self.early_stopping != "auto" else int((w > 0).sum()) > 10_000
         held = None
         if stops and self.validation_fraction is not None:

@@ -255,7 +255,7 @@ class Stagewise:
 
     def _newton_steps(self, tree: GrownTree, k: int, sizes: SlopeSizes) -> Array:
         """-g / (h + λ) of each leaf, from sums in units of 2⁻⁶¹ of all."""
-        scales = np.array([2.0 ** (61 - math.frexp(size or 1.0)[1]) for size in sizes[:2]])
+        scales = np.array([2.0 ** min(61 - math.frexp(size or 1.0)[1], 1023) for size in sizes[:2]])
         workers, pairs = self.learner.workers, self.pairs[k]
         sums = np.zeros((workers.count, 2, len(tree.leaves), 2), np.int64)
         workers.run(

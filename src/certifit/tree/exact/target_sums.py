@@ -43,7 +43,7 @@ def amount_sums(y: Array, w: Array, centred: bool) -> TargetSums:
     # About the weights that are counted: amounts that are equal then have sums in proportion to their weights.
     sizes = (weight * weight_unit)[:, None] * (y - shift)
     largest = float(np.abs(sizes).sum(axis=0).max())
-    unit = 2.0 ** (math.frexp(largest)[1] - 61) if largest > 0 else 1.0
+    unit = 2.0 ** max(math.frexp(largest)[1] - 61, -1074) if largest > 0 else 1.0  # the smallest number above 0
     none = np.empty((len(y), 0), np.int32)
     return TargetSums(none, np.rint(sizes / unit).astype(np.int64), weight, y.shape[1], unit, weight_unit)
 
