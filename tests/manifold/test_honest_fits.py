@@ -175,3 +175,15 @@ def test_scikit_learns_embeddings_of_copies_and_grids(method):
         theirs = manifold.LocallyLinearEmbedding(n_neighbors=8, method=method, eigen_solver="dense").fit(X)
         found = audit(theirs, X)
         assert found.holds or found.failures()
+
+
+def test_a_row_far_from_all_others_leaves_a_constant_without_error():
+    """Seen from there its neighbours lie in one direction, and 1 has a flat part of 1e-7 only."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[0] += 1e7
+    model = LocallyLinearEmbedding(
+        method="modified", n_neighbors=7, n_components=1, reg=0.01, disconnected="join"
+    ).fit(X)
+    F = modified_systems(X, model.neighbors_, 0.01, 1).F
+    assert np.abs(F.sum(axis=1)).max() < 1e-14
+    assert model.certificate_.holds == audit(model, X).holds

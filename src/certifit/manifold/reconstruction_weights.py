@@ -102,10 +102,13 @@ def modified_systems(
 
 
 def _error_matrix(owner: Array, neighbours: Array, weights: Array, n: int) -> Any:
-    """F (m, n): 1 at the row itself, owner (m,), and minus the weights (m, k) at its neighbours (m, k)."""
+    """F (m, n): minus the weights (m, k) at a row's neighbours (m, k), their sum, 1, at itself, owner (m,).
+
+    Where the modified method leaves weights open they add up to 1 in some digits only; a constant has no error.
+    """
     m, k = weights.shape
     columns = np.concatenate([owner[:, None], neighbours], axis=1).ravel()
-    data = np.concatenate([np.ones((m, 1)), -weights], axis=1).ravel()
+    data = np.concatenate([weights.sum(axis=1, keepdims=True), -weights], axis=1).ravel()
     F = sparse.csr_array((data, columns, np.arange(0, m * (k + 1) + 1, k + 1)), shape=(m, n))
     F.sort_indices()
     return F
