@@ -409,3 +409,30 @@ def test_axes_hidden_by_rounding_are_named(far, hidden):
     said = found.facts.get("axes of which nothing is proved")
     assert found.holds
     assert said is None if hidden is None else str(said).startswith(hidden)
+
+
+@pytest.mark.parametrize("shape", [(200, 6), (5, 12)])
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh"])
+def test_small_axes_are_proved_beside_one_row_that_is_far_larger(solver, shape):
+    """Rounding of the total, of 1e16, is far above the error of the best plane; the proof is to three digits."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=shape)
+    X[3] *= 1e9
+    smallest = (np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[2:] ** 2).sum() / len(X)
+    model = PCA(2, svd_solver=solver).fit(X)
+    for found in (model.certificate_, audit(model, X)):
+        assert found.holds
+        assert found.bound <= smallest * (1 + 1e-6) <= found.objective * (1 + 2e-6)
+        assert found.limit < 2e-3 * smallest
+    turned = np.linalg.qr(np.column_stack([model.components_[0], rng.normal(size=shape[1])]))[0][:, 1]
+    model.components_[1] = turned * np.sign(turned[np.abs(turned).argmax()])
+    wrong = audit(model, X)
+    assert not wrong.holds
+    assert "rounded" in str(wrong.facts["error below the last digits of the total"])
+
+
+def test_rows_in_a_plane_leave_nothing_but_rounding():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2)) * [1e6, 1.0] @ rng.normal(size=(2, 5))
+    for model in (PCA(2), PCA(3), PCA(2, svd_solver="full"), TruncatedSVD(2), decomposition.PCA(2)):
+        assert audit(model.fit(X), X).holds, model

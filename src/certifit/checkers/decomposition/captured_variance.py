@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -112,7 +112,7 @@ def digits_of_own_fit(
 
 def measure_covariance(S: Array, B: Array, hint: float | None = None) -> CapturedVariance:
     """Measure B on S (d, d). `hint` is a guess of λmax(E), which a Cholesky factorisation proves or refutes."""
-    Q = _orthonormal_rows(B)
+    Q = orthonormal_rows(B)
     SQ = S @ Q.T
     inner = Q @ SQ
     C = SQ - Q.T @ inner
@@ -127,7 +127,7 @@ def measure_covariance(S: Array, B: Array, hint: float | None = None) -> Capture
 
 def measure_centred_rows(Z: Array, B: Array) -> CapturedVariance:
     """Measure B on centred rows Z (n, d) with ZᵀZ = S, where n < d."""
-    Q = _orthonormal_rows(B)
+    Q = orthonormal_rows(B)
     ZQ = Z @ Q.T
     outside = Z - ZQ @ Q
     rest = upper_bound(outside @ outside.T, None)
@@ -145,7 +145,7 @@ def measure_operator(
     captured = (B * SB.T).sum(axis=1)
     Q, SQ = B.T, SB
     if np.abs(B @ B.T - np.eye(len(B))).max(initial=0.0) > 1e-10:
-        Q = _orthonormal_rows(B).T
+        Q = orthonormal_rows(B).T
         SQ = _multiply_covariance(rows, m, n, Q)
     inner = Q.T @ SQ
     smallest = float(np.linalg.eigvalsh(inner).min(initial=np.inf))
@@ -156,7 +156,8 @@ def measure_operator(
     return replace(found, failure=tuning.failure, rest_seen=rest.value)
 
 
-def _orthonormal_rows(B: Array) -> Array:
+def orthonormal_rows(B: Array) -> Array:
+    """Return an orthonormal basis of the span of B (k, d), as rows."""
     return np.linalg.qr(B.T)[0].T
 
 
@@ -172,8 +173,44 @@ def _assemble(
     discarded = max(total - float(np.trace(inner)), 0.0)
     leak = size * float(np.linalg.norm(C))
     lengths = size * np.linalg.norm(C @ turn, axis=0)
-    loss = float((lengths * (lengths / np.maximum(ritz, np.finfo(float).tiny)))[lengths > 0].sum())
+    with np.errstate(over="ignore"):  # beside a variance of 0 the loss is infinite
+        loss = float((lengths * (lengths / np.maximum(ritz, np.finfo(float).tiny)))[lengths > 0].sum())
     return CapturedVariance(total, captured, discarded, ritz, rest, leak, nuclear, loss, deviations)
+
+
+class ErrorBeside(NamedTuple):
+    """What any k directions leave of the variance, proved from residual rows beside far larger axes."""
+
+    least: float  # no k directions leave less
+    rounding: float  # by which it may be off
+
+
+def error_beside(inside: Array, leak: Array, error: float, rest: float, total: float) -> ErrorBeside:
+    """Bound what k directions leave, given Θ = QSQᵀ, C = (I - P) S Qᵀ, tr E and λmax(E) summed over residual rows.
+
+    S is L diag(Θ, E - CΘ⁻¹Cᵀ) Lᵀ with L = I + CΘ⁻¹ below the diagonal, so that each of its eigenvalues is at least
+    (1 - |CΘ⁻¹|)² times that of the diagonal (Ostrowski 1959). Everything here is relative to each axis' own size:
+    with D² the diagonal of Θ and H = D⁻¹ΘD⁻¹, large axes take no digits from the small ones.
+    """
+    k, d = len(inside), len(leak)
+    size = np.sqrt(np.maximum(np.diag(inside), 0.0))
+    least = float(size.min())
+    if not least > 0:
+        return ErrorBeside(0.0, 0.0)
+    # A residual row is off by its last digits, relative to the row; each column of C D⁻¹ by that and no more.
+    delta = 8 * (d + 16) * float(np.finfo(float).eps) * math.sqrt(total)
+    off = math.sqrt(k) * delta * (1 + math.sqrt(error) / least)
+    H = inside / np.outer(size, size)
+    unsteady = 2 * k * delta / least
+    steady = float(np.linalg.eigvalsh((H + H.T) / 2).min()) - unsteady
+    if steady <= 0:
+        return ErrorBeside(0.0, 0.0)
+    lengths, tilt = float(np.linalg.norm(leak / size)), float(np.linalg.norm(leak / size / size))
+    swapped = k * max(0.0, rest - steady * least**2)
+    left = max(0.0, error - lengths * (lengths / steady) - swapped)
+    rounding = 2 * math.sqrt(error) * delta + delta * delta + off * (2 * lengths + off) / steady
+    rounding += 2 * (off / least / steady) * error + (k * unsteady * least**2 if swapped else 0.0)
+    return ErrorBeside(max(0.0, 1 - tilt / steady) ** 2 * left, rounding)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,15 @@ from scipy import sparse
 
 from certifit.checkers.decomposition.captured_variance import (
     CapturedVariance,
+    ErrorBeside,
     PCACheckTuning,
     digits_of_own_fit,
+    error_beside,
     measure_centred_rows,
     measure_covariance,
     measure_operator,
+    orthonormal_rows,
+    upper_bound,
 )
 from certifit.checkers.linalg.eigenvalue_bounds import EPS, worst_entry
 from certifit.checkers.plain.blocks import dense
@@ -54,6 +58,7 @@ class PCAMeasured(NamedTuple):
     variance: CapturedVariance
     n_used: int  # rows with w > 0
     error: float | None = None  # mean squared reconstruction error, or None where it was not summed row by row
+    beside: ErrorBeside | None = None  # where rounding of the total is more than that error
 
     @property
     def unbiased(self) -> float:
@@ -148,6 +153,16 @@ def certify_measured(
     hidden = int((s.captured <= s.rounding_along(B, dtype) + _faint(s, tol)).sum())
     if hidden:
         facts["axes of which nothing is proved"] = f"{hidden} of {len(B)}: rounding beside the others hides them"
+    if measured.error is not None and _below_digits(s, objective, dtype):
+        # Beside large axes the total has no digits left for the error: residual rows have, as far as the axes do.
+        scale = objective
+        if measured.beside is not None:
+            rounding = measured.beside.rounding + s.mean_rounding
+            limit, bound = tol * objective + 2 * rounding, max(0.0, measured.beside.least - rounding)
+        facts["error below the last digits of the total"] = (
+            f"a total variance of {s.total:.3g} is rounded by {s.rounding(np.float64):.2g}; where this proves too "
+            "little, scale the columns or leave out rows that are far larger than the others"
+        )
     if not s.failure:
         return Certificate("optimal", claimed, objective, bound, tol, limit, tuple(checks), facts, scale=scale)
     # No direction may have more variance than the smallest that is kept, but for what Lanczos steps cannot tell.
@@ -223,6 +238,23 @@ def _faint(s: CapturedVariance, tol: float) -> float:
     return 1e-8 * tol * s.total
 
 
+def _below_digits(s: CapturedVariance, error: float, dtype: Any) -> bool:
+    """Whether the rounding of the total hides an error that is summed row by row and is not rounding itself.
+
+    Rows in a plane leave an error too, but a far smaller one: eigenvectors of a covariance that is off by δ turn out
+    of the plane by δ/θ along an axis of variance θ, and that adds δ²/θ; and rows have last digits of their own. Sums
+    of batches know no more than the total.
+    """
+    if s.merged is not None:
+        return False
+    delta = s.rounding(np.float64)
+    seen = s.ritz[s.ritz > delta]
+    if not len(seen):
+        return False
+    own = delta * (delta / float(seen.min())) + (4 * float(np.finfo(dtype).eps)) ** 2 * s.total + s.mean_rounding
+    return bool(own < error < delta)
+
+
 def _shift_limit(s: CapturedVariance, tol: float, dtype: Any) -> float:
     """Return how much error a mean that is rounded in the digits of the rows may add.
 
@@ -268,7 +300,33 @@ def _measure(rows: Rows, about: _MeanSums, B: Array, tuning: PCACheckTuning) -> 
         # Squares of very small numbers vanish, and their sizes do not.
         sizes = rows.sum(partial(_distances, m)) / n
         variance = replace(variance, deviations=np.maximum(variance.deviations, sizes))
-    return PCAMeasured(m, n, variance, count, rows.sum(partial(_error, B, m)) / n)
+    found = PCAMeasured(m, n, variance, count, rows.sum(partial(_error, B, m)) / n)
+    if found.error is None or not 0 < found.error < variance.rounding(np.float64) or len(B) >= len(m):
+        return found
+    return found._replace(beside=_error_beside(rows, found, orthonormal_rows(B)))
+
+
+@dataclass(frozen=True)
+class _ResidualSums(Sums):
+    inside: Array  # (k, k) Σ w y yᵀ, y = Q (x - m)
+    leak: Array  # (d, k) Σ w r yᵀ, r = x - m - Qᵀy
+    outside: Array  # (d, d) Σ w r rᵀ, or of many columns the sum (1, 1) of its diagonal
+
+
+def _residual_sums(Q: Array, m: Array, wide: bool, block: Block) -> _ResidualSums:
+    Z = centred_rows(m, block)
+    Y = Z @ Q.T
+    R = Z - Y @ Q
+    return _ResidualSums(Y.T @ Y, R.T @ Y, np.array([[(R**2).sum()]]) if wide else R.T @ R)
+
+
+def _error_beside(rows: Rows, measured: PCAMeasured, Q: Array) -> ErrorBeside:
+    """Measure by residual rows what the orthonormal Q (k, d) leaves."""
+    wide, n = rows.n_rows < rows.n_features, measured.weight
+    sums = rows.sum(partial(_residual_sums, Q, measured.mean, wide))
+    E = sums.outside / n
+    rest = measured.variance.rest if wide else upper_bound(E, None)
+    return error_beside(sums.inside / n, sums.leak / n, float(np.trace(E)), rest, measured.variance.total)
 
 
 @dataclass(frozen=True)
