@@ -255,7 +255,6 @@ def test_the_audit_learns_the_encoding_again_and_compares_the_settings():
         "n_rows_": model.n_rows_ + 1,
         "unlabelled_": 7,
         "features_": model.features_[::-1],
-        "classes_": model.classes_[::-1],
     }
     for name, value in damages.items():
         broken = copy.deepcopy(model)
@@ -264,6 +263,9 @@ def test_the_audit_learns_the_encoding_again_and_compares_the_settings():
     inside = copy.deepcopy(model)
     inside.model_.C = 2.0
     assert not certifit.audit(inside, table).holds
+    inside.classes_ = model.classes_[::-1]
+    with pytest.raises(DataError, match="classes_ that do not ascend"):
+        certifit.audit(inside, table)
 
 
 @pytest.mark.parametrize("change", [{"done": "left out: it was too hot"}, {"identifies": False}])

@@ -20,15 +20,15 @@ from certifit.rows import Array
 # Of labels, names and what is said in words: whatever their entries are, they stand in plain containers.
 WORDS = (
     "classes_", "feature_names_in_", "parameter_names_", "families_", "proved_zero_", "undecided_", "features_",
-    "covariance_type_", "layers_", "category_labels_", "columns_", "target_", "weight_",
-    "family_", "family_because_", "search_",
-    "calibration_groups_", "calibration_strata_",
+    "covariance_type_", "layers_", "category_labels_", "calibration_groups_", "calibration_strata_",
 )  # fmt: skip
+# The same of a model of a table: names of its columns, and how it was found.
+TABLE_WORDS = ("columns_", "target_", "weight_", "family_", "family_because_", "search_")
 # None where there is nothing to say.
 OPTIONAL = ("covariance_", "pvalues_", "weight_", "target_", "calibration_groups_", "calibration_strata_")
 SHAPES = ("image_shape_", "shape_fit_")  # tuples of whole numbers
 # Sparse where X was, or after `sparsify`: methods reckon with it.
-MAYBE_SPARSE = ("support_vectors_", "dual_coef_", "X_fit_")
+MAYBE_SPARSE = ("support_vectors_", "dual_coef_", "expansion_", "X_fit_")
 
 
 def check_plain_attributes(model: Any) -> None:
@@ -61,9 +61,10 @@ def _stands_in_the_way(model: Any, name: str) -> bool:
 
 def _check_attribute(model: Any, name: str, value: Any) -> None:
     """Refuse one attribute that is not plain."""
+    words = (*WORDS, *TABLE_WORDS) if hasattr(model, "encode_labelled") else WORDS
     if value is None:
         wrong = None if name in OPTIONAL else "None"
-    elif name in WORDS and not isinstance(value, Estimator):
+    elif name in words and not isinstance(value, Estimator):
         wrong = None if _is_plain_container(value) else value
     elif sparse.issparse(value):
         wrong = None if _may_be_sparse(model, name) else value
