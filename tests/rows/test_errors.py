@@ -385,10 +385,10 @@ def test_text_is_not_a_number_to_predict(form, tmp_path):
     refused(X, "y", target="numbers", got="a target of type", wanted="numbers", fix="classifier")
 
 
-def test_a_table_of_nothing_but_a_target(tmp_path):
-    refused(
-        parquet(tmp_path / "t.parquet", y=[1.0]), "y", got="without feature columns", wanted="at least one column"
-    )
+@each_form
+def test_a_table_of_nothing_but_a_target(form, tmp_path):
+    X = FORMS[form](pd.DataFrame({"y": [1.0, 2.0]}), tmp_path)
+    refused(X, "y", got="without feature columns", wanted="at least one column")
 
 
 def test_two_columns_of_one_name(tmp_path):
