@@ -191,7 +191,9 @@ def test_options_reach_the_model():
     parquet.write_table(table, "t.parquet")
     options = ("--C", 0.5, "--class-weight", "balanced", "--weight", "weights", "--drop", "junk")
     options += ("--categorical", "code", "--missing", -9)
-    run("fit", "t.parquet", "--target", "y", "--folds", 0, *options)
+    said = run("fit", "t.parquet", "--target", "y", "--folds", 0, *options).stdout
+    assert "30 rows," in said
+    assert "10 rows have weight 0; they are left out" in said
     model = certifit.load("t-model.certifit")
     assert (model.C, model.class_weight, model.weight_, model.features_, model.n_rows_) == (
         *(0.5, "balanced", "weights"),

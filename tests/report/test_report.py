@@ -193,6 +193,16 @@ def test_a_terminal_that_shows_a_page_finds_nothing_to_obey():
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
+def test_names_do_not_turn_round_the_words_beside_them():
+    """An override of the direction would show a name, and what follows it, from right to left."""
+    name = "cost\u202egnp.\u2066x"
+    table = pa.table({name: np.arange(60) % 7, "target": [name, "b"] * 30})
+    model, data = TableClassifier().fit(table, "target"), labelled_table(table, "target")
+    text = page(model, data, cross_validate(model, data), table=name)
+    assert "cost\ufffdgnp.\ufffdx" in text
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", text)
+
+
 def test_every_picture_says_what_it_shows(penguins):
     model, data, assessment = penguins
     tags = re.findall("<svg [^>]*>", page(model, data, assessment))

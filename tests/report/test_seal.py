@@ -172,6 +172,13 @@ def pages(tmp_path_factory):
     texts["weights"] = render(Report(model, data, "not cross-validated, as asked", "t", {}, ""))
     texts["machines"] = certifit.report(*machines()).html
     texts["sums"] = sums_only(*machines())
+    names = [f"name_of_a_column_without_any_space_{i}" for i in range(9)]
+    wide = pa.table(
+        {**{name: np.arange(80.0) ** (1 + i / 9) for i, name in enumerate(names)}, "y": np.arange(80.0) % 7}
+    )
+    texts["long names"] = written(
+        wide, "y", TableRegressor(), recheck=f"certifit audit {'/a_folder' * 20}/model t.csv"
+    )
     for name, (model, X, y) in sparse_models().items():
         texts[name] = certifit.report(model.fit(X, y), X, y).html
     rng = np.random.default_rng(0)
@@ -197,6 +204,10 @@ def pages(tmp_path_factory):
         button = "document.querySelectorAll('table.sortable')[1].querySelector('th button')"
         tab.value(f"{button}.click()")
         found.append(tab.value(f"{button}.parentElement.getAttribute('aria-sort')"))
+        tab.look(680, printed=True)  # A4 paper between its margins
+        tab.open(place / "long names.html")
+        boxes = "[document.documentElement, ...document.querySelectorAll('pre')]"
+        found.append(tab.value(f"{boxes}.every(box => box.scrollWidth <= box.clientWidth)"))
     return texts, seals, found
 
 
@@ -226,8 +237,13 @@ def test_a_page_without_its_script_claims_nothing(pages):
 
 def test_a_phone_shows_the_page_and_nothing_is_requested(pages):
     if needs_browser(pages):
-        fits, requests, order = pages[2]
+        fits, requests, order, _ = pages[2]
         assert fits
         assert all(address.startswith("file:") for address in requests)
-        assert len(requests) == len(pages[0]) + 1
+        assert len(requests) == len(pages[0]) + 2
         assert order == "ascending"
+
+
+def test_paper_cuts_no_table_and_no_command(pages):
+    if needs_browser(pages):
+        assert pages[2][3]

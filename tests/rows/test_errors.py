@@ -80,6 +80,12 @@ def test_ragged_csv(line, values, tmp_path):
     refused(path, got=f"line 4 of '{path}' with {values} fields ('{line}')", wanted="2 fields, as in the first line")
 
 
+def test_notes_above_a_header_are_named(tmp_path):
+    path = written(tmp_path / "t.csv", "# of the year 2020\n# by hand\na,b\n1,2\n3,4\n")
+    got, fix = f"line 3 of '{path}' with 2 fields ('a,b')", "take notes and titles above them away"
+    refused(path, got=got, wanted="1 field, as in the first line", fix=fix)
+
+
 def test_ragged_csv_far_into_the_file(tmp_path):
     path = written(tmp_path / "t.csv", "a,b\n" + "1,2\n" * 1_200_000 + "3\n")
     refused(path, got=f"line 1200002 of '{path}' with 1 fields ('3')", wanted="2 fields, as in the first line")
@@ -379,10 +385,10 @@ def test_text_is_not_a_number_to_predict(form, tmp_path):
     refused(X, "y", target="numbers", got="a target of type", wanted="numbers", fix="classifier")
 
 
-def test_a_table_of_nothing_but_a_target(tmp_path):
-    refused(
-        parquet(tmp_path / "t.parquet", y=[1.0]), "y", got="without feature columns", wanted="at least one column"
-    )
+@each_form
+def test_a_table_of_nothing_but_a_target(form, tmp_path):
+    X = FORMS[form](pd.DataFrame({"y": [1.0, 2.0]}), tmp_path)
+    refused(X, "y", got="without feature columns", wanted="at least one column")
 
 
 def test_two_columns_of_one_name(tmp_path):

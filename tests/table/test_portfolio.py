@@ -355,6 +355,45 @@ def test_few_rows_are_fitted_without_a_comparison():
     assert model.certificate_.holds
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"alerts": (("leak", "a", "b"),)},
+        {"alerts": ("leak",)},
+        {"alerts": (("leak", None),)},
+        {"alerts": 5},
+        {"attempts": ()},
+        {"attempts": ((1, 2),)},
+        {"chosen": 99},
+        {"chosen": "1"},
+        {"corrected": "0.9"},
+        {"metric": None},
+        {"larger_is_better": "yes"},
+        {"choice": None},
+        {"unseen_errors": (0.1, 0.2)},
+        None,
+    ],
+)
+def test_ledgers_that_are_not_made_as_declared_are_refused(change, tmp_path):
+    model = fit(table().drop_columns(["amount"]), "kind", model="naive_bayes")
+    save(model, tmp_path / "m.certifit")
+    assert repr(load(tmp_path / "m.certifit").search_) == repr(model.search_)
+    model.search_ = ("nothing",) if change is None else replace(model.search_, **change)
+    save(model, tmp_path / "m.certifit")
+    with pytest.raises(DataError, match="cannot read"):
+        load(tmp_path / "m.certifit")
+
+
+def test_a_ledger_prints_as_its_leaderboard():
+    model = fit(table().drop_columns(["amount"]), "kind", model=QUICK)
+    text = repr(model.search_)
+    assert text == str(model.search_)
+    assert "* " in text
+    assert "chosen by one standard error" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "<table>" in model.search_._repr_html_()
+
+
 def test_the_leaderboard_is_shown_in_words_and_in_notebooks():
     model = fit(table().drop_columns(["amount"]), "kind", model=QUICK)
     text = repr(model)

@@ -205,6 +205,12 @@ def test_fit_takes_files_block_by_block(path):
         fit(mixed().to_pandas(), "kind", stream=True)
 
 
+def test_a_file_of_which_every_column_is_left_out_is_refused(path):
+    others = [name for name in mixed().column_names if name != "kind"]
+    with pytest.raises(DataError, match="no column to learn from beside the target"):
+        fit(path, "kind", stream=True, drop=others)
+
+
 def test_workers_of_a_cluster_learn_and_fit_the_same(path, tmp_path):
     """Threads of this process stand for workers; pieces of 40 rows and more."""
     plan = StreamPlan("kind", "copies", "classification", drop=("amount", "visits"), sample_rows=30)

@@ -217,7 +217,11 @@ def counted(words: str, total: int | None = None, console: Console | None = None
     ...     advance(1, 3)
     """
     if console is None and in_notebook():
-        yield NotebookCount(words)
+        count = NotebookCount(words)
+        try:
+            yield count
+        finally:
+            count.clear()
     elif sys.stderr.isatty() if console is None else console.is_terminal and not console.quiet:
         columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn()]
         columns += [MofNCompleteColumn()] if total else []
@@ -251,3 +255,8 @@ class NotebookCount:
             self.handle = display(content, raw=True, display_id=True)
         else:
             self.handle.update(content, raw=True)
+
+    def clear(self) -> None:
+        """Leave nothing of the line."""
+        if self.handle is not None:
+            self.handle.update({"text/plain": ""}, raw=True)

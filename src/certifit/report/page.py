@@ -58,8 +58,9 @@ def compose(title: str, subtitle: str, sections: Sequence[PageSection], proof: d
 
 
 def _printable(text: str) -> str:
-    """Text without control characters from data: a terminal that shows the file would obey them."""
-    return text.translate({code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"})
+    """Text without characters from data that a terminal would obey, or that turn other text round on the screen."""
+    codes = (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    return text.translate({code: "\ufffd" for code in codes if chr(code) not in "\t\n\r"})
 
 
 @cache

@@ -47,10 +47,14 @@ def choose_columns(
     features = _features(names, (*targets, w), terms)
     if not reset and terms.columns is None:
         features = known_columns(estimator, names) or features
-    if not features:
-        raise DataError(got="a table without feature columns", wanted="at least one column besides y and weights")
+    _check_features(features)
     note_features(estimator, len(features), features, reset)
     return ColumnRoles(tuple(features), () if terms.target == "none" else targets, w)
+
+
+def _check_features(features: Sequence[Any]) -> None:
+    if not features:
+        raise DataError(got="a table without feature columns", wanted="at least one column besides y and weights")
 
 
 def _features(names: Sequence[Any], taken: Sequence[Any], terms: TableTerms) -> list[Any]:
@@ -186,6 +190,7 @@ def pandas_parts(
         # The same columns in another order are a mistake, as in scikit-learn; among others they are found by name.
         others = {*names} - {*known, *taken}
         features = list(known) if others else [name for name in names if name in set(known)]
+    _check_features(features)
     if features != names:
         X = X[features]
     refuse_columns(dict(not_numbers(X)), terms.missing)

@@ -50,6 +50,7 @@ class LabelledTable:
     choice: TaskChoice  # whether y are classes or a quantity, and why
     target: str | None = None  # name of the target column
     weight: str | None = None  # name of the weight column
+    weightless: int = 0  # rows left out because their weight is 0
     keep: tuple[str, ...] = ()  # columns to use though they only tell the rows apart
     categorical: tuple[str, ...] = ()  # columns of numbers that are categories
     missing_words: tuple[str, ...] = ()  # that stand for missing entries, beside the usual ones
@@ -185,7 +186,10 @@ def labelled_table(
     target = amounts if choice.task == "regression" else target
     values = class_labels(target) if choice.task == "classification" else quantities(target)
     roles = [name if isinstance(name, str) else None for name in (y, sample_weight)]
-    return LabelledTable(features, values, w, int((~known).sum()), has_names(X), choice, roles[0], roles[1], **read)
+    weightless = int((known & ~keep_rows).sum())
+    return LabelledTable(
+        features, values, w, int((~known).sum()), has_names(X), choice, roles[0], roles[1], weightless, **read
+    )
 
 
 def as_labelled(data: Any, y: Any, sample_weight: Any, task: str, read: dict[str, tuple[str, ...]]) -> Any:

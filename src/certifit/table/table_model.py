@@ -26,6 +26,7 @@ from certifit.table.columns import Column, add_up, encode_columns
 from certifit.table.labelled_table import READING, EncodedRows, LabelledRows, LabelledTable
 from certifit.table.portfolio.calibration import radius
 from certifit.table.portfolio.leaderboard import leaderboard_summary
+from certifit.table.portfolio.ledger import SearchLedger
 from certifit.table.reading import table_blocks
 from certifit.table.streaming.learning_pass import StreamPlan
 from certifit.table.streaming.streamed_table import StreamedTable, labelled_rows, streamed_table
@@ -71,7 +72,7 @@ class TableModel(Estimator):
     weight_: str | None
     n_rows_: int
     unlabelled_: int
-    search_: Any  # `SearchLedger` of the comparison that chose this model; `certifit.fit` sets it
+    search_: SearchLedger  # of the comparison that chose this model; `certifit.fit` sets it
 
     def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any, reset: bool = True, targets: int = 1) -> Any:
         """Labelled rows of a table (X may be labelled rows already), with the encoding learnt from them."""
@@ -288,6 +289,11 @@ class TableModel(Estimator):
                 fix="Conformal models give any model intervals or sets.",
             )
         return radius(self.search_.unseen_errors, coverage)
+
+    def _check_places(self) -> None:
+        """Refuse a model of a file whose ledger is none; a ledger looks at itself."""
+        if not isinstance(getattr(self, "search_", None), (SearchLedger, type(None))):
+            raise ValueError("a model of a table whose search_ is no SearchLedger")
 
     def __repr__(self, *arguments: Any, **keywords: Any) -> str:
         """The settings and, where models were compared, the leaderboard."""

@@ -187,6 +187,23 @@ def test_what_is_no_table_of_numbers_is_refused(table, got):
         as_rows(table).sum(partial_scatter)
 
 
+def uncounted(values, chunks):
+    """A Dask array whose chunks have lengths that Dask does not know."""
+    lazy = da.from_array(values, chunks=(tuple(chunks),))
+    return lazy[lazy > -np.inf]
+
+
+@pytest.mark.usefixtures("_small_blocks")
+@pytest.mark.parametrize("role", ["y", "sample_weight"])
+@pytest.mark.parametrize("moved", [5, -5])
+def test_partitions_of_another_length_than_those_of_rows_are_refused(role, moved):
+    """Rows of a block that two partitions share would be cut from other places of each."""
+    half = len(X) // 2
+    given = {"y": np.ones(2 * half)} | {role: uncounted(np.ones(2 * (half + moved)), [half + moved] * 2)}
+    with pytest.raises(DataError, match=rf"{role} with {half + moved} entries for a partition of {half} rows"):
+        as_rows(da.from_array(X[: 2 * half], chunks=(half, D)), target="numbers", **given).sum(partial_scatter)
+
+
 def make_text(part, partition_info=None):
     second = partition_info is not None and partition_info["number"] == 1
     return part.assign(x2=part["x2"].astype(str)) if second else part

@@ -260,7 +260,7 @@ def _show_leaderboard(screen: Screen, model: TableModel) -> None:
 
 def _show_table(screen: Screen, name: str, settings: FitSettings, data: LabelledData) -> None:
     columns = data.columns
-    rows = f"{data.n_rows + data.unlabelled:,} rows, {len(columns)} columns beside the target"
+    rows = f"{data.n_rows + data.unlabelled + data.weightless:,} rows, {len(columns)} columns beside the target"
     screen.say(f"{name}: {rows}" + (f"; dropped: {', '.join(settings.drop)}" if settings.drop else ""))
     screen.say(f"target {settings.target}: {target_words(data, MOST_CLASSES)}")
     task, why = data.choice
@@ -272,6 +272,8 @@ def _show_table(screen: Screen, name: str, settings: FitSettings, data: Labelled
         screen.say(f"read block by block, never all of it in memory; {drawn}")
     if data.unlabelled:
         screen.say(f"{data.unlabelled:,} rows have no {settings.target}; they are left out")
+    if data.weightless:
+        screen.say(f"{data.weightless:,} rows have weight 0; they are left out")
     shown = _columns_to_show(columns)
     screen.table(
         ["column", "type", "used as", "missing", "distinct", "what is done"],
@@ -369,6 +371,7 @@ def _document(
         "table": str(path),
         "rows": model.n_rows_,
         "rows_without_target": model.unlabelled_,
+        "rows_of_weight_0": data.weightless,
         "target": model.target_,
         **data.choice._asdict(),
         **_target_document(model),

@@ -124,11 +124,14 @@ class CsvFile(Table):
                 fix="Correct that value; a missing value is written as nothing, NA, NaN or null.",
             )
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", reason):
+            quotes = (
+                "Put quotes around values that contain the separator, and give every line the same number of fields."
+            )
+            notes = "The names of columns come first: take notes and titles above them away."
             return DataError(
                 got=f"line {ragged[1]} of {path} with {ragged[3]} fields ({ragged[4][:60]!r})",
-                wanted=f"{ragged[2]} fields, as in the first line",
-                fix="Put quotes around values that contain the separator, and give every line the same number of "
-                "fields.",
+                wanted=f"{ragged[2]} field{'s' if ragged[2] != '1' else ''}, as in the first line",
+                fix=notes if ragged[2] == "1" else quotes,
             )
         return DataError(
             got=f"{path}, which cannot be read ({reason})",

@@ -216,7 +216,7 @@ def _checked_blocks(
         y = [piece[list(targets)] for piece in X] if targets else y
         w = w if columns.w is None else [piece[columns.w] for piece in X]
         X = [piece[list(columns.features)] for piece in X]
-    labels, weights = joined_vector(y, rows, "y"), joined_vector(w, rows, "sample_weight")
+    labels, weights = joined_vector(y, rows, "y"), joined_vector(w, rows, "w")
     weights = np.ones(rows) if weights is None else row_major(weights, np.float64)
     room = np.empty((rows, X[0].shape[1]), layout.dtype) if kept and columns is not None else None
     for first in range(0, rows, layout.block_rows):

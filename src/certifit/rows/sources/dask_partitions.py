@@ -23,6 +23,7 @@ from dask.delayed import delayed
 
 from certifit.exceptions import DataError, tell_reader
 from certifit.rows.sources.memory import available_bytes
+from certifit.rows.sources.workers.partition_values import check_length
 from certifit.rows.threads import thread_count
 
 
@@ -134,14 +135,22 @@ def _pieces(role: str, cuts: Sequence[tuple[DaskPartition, int, int]]) -> list[A
     """Some rows of each partition's X, y or w."""
     if getattr(cuts[0][0], role) is None:
         return None
-    return [_cut(getattr(part, role)[0], first, last, part.rows) for part, first, last in cuts]
+    return [_cut(getattr(part, role)[0], first, last, part.rows, role) for part, first, last in cuts]
 
 
-def _cut(values: Any, first: int, last: int, rows: int) -> Any:
+def _cut(values: Any, first: int, last: int, rows: int, role: str) -> Any:
     """Some rows of a partition."""
     if (first, last) == (0, rows):
         return values
-    return values[first:last] if isinstance(values, np.ndarray) else delayed(take_rows)(values, first, last)
+    if isinstance(values, np.ndarray):
+        return values[first:last]
+    return delayed(_cut_here)(values, first, last, rows, role)
+
+
+def _cut_here(values: Any, first: int, last: int, rows: int, role: str) -> Any:
+    """Some rows of a partition, refused where it has not the length of that of X, which Dask may not know."""
+    check_length(len(values), rows, role)
+    return take_rows(values, first, last)
 
 
 def take_rows(values: Any, first: int, last: int) -> Any:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from certifit.core import Certificate
+from certifit.core.summary import Summary
 from certifit.rows import Array
 
 NO_TIME = "no time left"
+_PLAIN = {"str": (str,), "bool": (bool, np.bool_), "int": (Integral,), "float": (Real,)}  # by how fields are declared
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Attempt:
         return f"{self.words} ({listed})" if listed else self.words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchLedger:
     """Everything that was decided on the way to a model of a table."""
 
@@ -70,6 +73,35 @@ class SearchLedger:
     gain_error: float = np.nan  # standard error of how much better than the baseline the winner is, row by row
     alerts: tuple[tuple[str, str], ...] = ()  # kind and words of what to know before the model is trusted
 
+    def __repr__(self) -> str:
+        """The leaderboard, and what was decided."""
+        return repr(self._summary())
+
+    def _repr_html_(self) -> str:
+        return self._summary()._repr_html_()
+
+    def _summary(self) -> Summary:
+        from certifit.table.portfolio.leaderboard import leaderboard_summary  # which needs this module
+
+        return leaderboard_summary(self)
+
+    def check_places(self) -> int:
+        """Refuse a ledger of a file that is not made as it is declared; it asks for no columns."""
+        sound = isinstance(self.attempts, tuple) and all(isinstance(a, Attempt) for a in self.attempts)
+        if not sound or not 0 <= self.chosen < len(self.attempts):
+            raise ValueError("a ledger whose attempts do not have the chosen one among them")
+        _check_declared(self)
+        for attempt in self.attempts:
+            _check_declared(attempt)
+        if not all(isinstance(a.settings, dict) for a in self.attempts):
+            raise ValueError("an attempt whose settings are no dict")
+        if not isinstance(self.choice, Certificate) or not isinstance(self.unseen_errors, np.ndarray):
+            raise ValueError("a ledger without the proof of its choice, or without errors of unseen rows")
+        pairs = isinstance(self.alerts, tuple) and all(isinstance(pair, (tuple, list)) for pair in self.alerts)
+        if not pairs or not all(len(pair) == 2 and all(isinstance(x, str) for x in pair) for pair in self.alerts):
+            raise ValueError("a ledger whose alerts are not pairs of a kind and words")
+        return 0
+
     @property
     def winner(self) -> Attempt:
         """The attempt that won."""
@@ -91,3 +123,10 @@ class SearchLedger:
         rest = [a for a in self.attempts if a is not self.winner]
         scored = sorted((a for a in rest if a.fate == "scored"), key=lambda a: sign * a.score)
         return [self.winner, *scored, *(a for a in rest if a.fate != "scored")]
+
+
+def _check_declared(record: Attempt | SearchLedger) -> None:
+    """Refuse a record with a number, a word, or yes or no that is declared as another one of these."""
+    for field in fields(record):
+        if field.type in _PLAIN and not isinstance(getattr(record, field.name), _PLAIN[str(field.type)]):
+            raise ValueError(f"a ledger whose {field.name} is no {field.type}")

@@ -45,13 +45,15 @@ class StreamPlan:
         return pa.schema([field for field in schema if field.name not in other])
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse columns that are not there."""
+        """Refuse columns that are not there, and a table without others to learn from."""
         none = schema.empty_table()
         pick(none, self.target, "target column")
         if self.weight is not None:
             pick(none, self.weight, "weight column")
             if not any(f(schema.field(self.weight).type) for f in (pa.types.is_integer, pa.types.is_floating)):
                 refuse_weights(self.weight, schema.field(self.weight).type)
+        if not self.features(schema):
+            raise DataError(got="no column to learn from beside the target", wanted="at least one that varies")
 
 
 class LabelledBlock:

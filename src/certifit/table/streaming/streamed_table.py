@@ -57,6 +57,11 @@ class StreamedTable:
         return self.learnt.unlabelled
 
     @property
+    def weightless(self) -> int:
+        """Rows left out because their weight is 0."""
+        return self.learnt.seen - self.learnt.n_rows - self.learnt.unlabelled
+
+    @property
     def target(self) -> str:
         """Name of the target column."""
         return self.plan.target

@@ -22,12 +22,7 @@ def check_pieces(pieces: Sequence[Any], columns: ColumnRoles | None, start: int,
             wanted="dense chunks",
             fix="Use X.map_blocks(lambda x: x.toarray()).",
         )
-    there = sum(map(len, pieces))
-    if there != rows:
-        raise SourceChangedError(
-            f"Got a Dask partition of {there} rows; wanted the {rows} of the first pass: the data changed in "
-            "between. Persist the collection, or write it to Parquet."
-        )
+    check_length(sum(map(len, pieces)), rows, "X")
     if columns is not None:
         for piece in pieces:
             _check_columns(piece, columns, start)
@@ -65,8 +60,7 @@ def joined_vector(pieces: Sequence[Any] | None, rows: int, role: str) -> Array |
     if pieces is None:
         return None
     found = [_vector(piece) for piece in pieces]
-    if (there := sum(map(len, found))) != rows:
-        refuse_length(role, there, rows)
+    check_length(sum(map(len, found)), rows, role)
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
@@ -77,6 +71,18 @@ def _vector(values: Any) -> Array:
         return stack_columns([_vector(column) for _, column in values.items()])
     plain = is_numeric_dtype(values.dtype) and not values.hasnans
     return values.to_numpy() if plain else values.to_numpy(dtype=object, na_value=None)
+
+
+def check_length(there: int, rows: int, role: str) -> None:
+    """Refuse a partition of X, y or w that is not as long as the first pass, or X, says."""
+    if there == rows:
+        return
+    if role == "X":
+        raise SourceChangedError(
+            f"Got a Dask partition of {there} rows; wanted the {rows} of the first pass: the data changed in "
+            "between. Persist the collection, or write it to Parquet."
+        )
+    refuse_length({"w": "sample_weight"}.get(role, role), there, rows)
 
 
 def refuse_partitions(role: str, theirs: int, ours: int) -> NoReturn:
