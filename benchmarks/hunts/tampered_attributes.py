@@ -5,7 +5,6 @@ As `tests/common/test_ledger.py`, over random tables and settings instead of one
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
@@ -14,7 +13,15 @@ import numpy as np
 from benchmarks.hunts.cases import Hunt, HuntCase
 from benchmarks.hunts.random_models import random_model
 from benchmarks.hunts.random_tables import decades, random_table
-from benchmarks.hunts.tampering import TAMPERS, damages, differ, fitted_attributes, said
+from benchmarks.hunts.tampering import (
+    TAMPERS,
+    TYPE_TAMPERS,
+    damage,
+    damages,
+    differ,
+    fitted_attributes,
+    said,
+)
 from certifit import audit
 from certifit.core import Certificate
 
@@ -43,6 +50,8 @@ def try_tampering(case: HuntCase) -> None:
         if name not in whole.diagnostics:
             for tamper, hurt in damages(getattr(whole, name), TAMPERS):
                 _try_one(case, f"{words}: {name} {tamper.__name__}", (whole, proved), name, hurt, before, X, y)
+            for tamper, hurt in damages(getattr(whole, name), TYPE_TAMPERS):
+                _try_type(case, f"{words}: {name} {tamper.__name__}", whole, damage(whole, name, hurt), before, X, y)
 
 
 def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
@@ -66,14 +75,36 @@ def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
     return model.set_params(**changed)
 
 
+def _try_type(
+    case: HuntCase, words: str, whole: Any, model: Any, before: dict[str, Any], X: Any, y: Any,
+) -> None:  # fmt: skip
+    """Try an attribute of another type, or none: no method may answer otherwise, though it may fail."""
+    case.count("attributes of another type")
+    try:
+        found = audit(model, X, y)
+    except (ValueError, AttributeError):  # scikit-learn's NotFittedError is both
+        case.count("refused")
+        return
+    except Exception as error:
+        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {error}")
+        return
+    case.count("audits that hold", int(found.holds))
+    if not found.holds:
+        return
+    after = said(model, X, y)
+    answers = [m for m in before if not str(after.get(m, "Error")).endswith("Error")]
+    changed = [m for m in answers if differ(before[m], after[m], 1e-5)]
+    if changed:
+        case.find("another type unseen", whole, f"{words} changes {', '.join(changed)}")
+
+
 def _try_one(
     case: HuntCase, words: str, known: tuple[Any, Certificate], name: str, hurt: Any, before: dict[str, Any], X: Any,
     y: Any,
 ) -> None:  # fmt: skip
     case.count("attributes damaged")
     whole, proved = known
-    model = copy.deepcopy(whole)
-    setattr(model, name, hurt)
+    model = damage(whole, name, hurt)
     try:
         found = audit(model, X, y)
     except ValueError:
@@ -276,7 +307,7 @@ def _equal_softmax(whole: Any, name: str, hurt: Any) -> bool:
 TAMPERED_ATTRIBUTES = Hunt(
     "tampered_attributes",
     "Tampered attributes",
-    "each fitted attribute damaged in nine ways: what changes any method's answer must fail the audit",
+    "each fitted attribute damaged, turned to other types or removed: what changes an answer must fail the audit",
     try_tampering,
     30.0,
 )

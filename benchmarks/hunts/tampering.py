@@ -75,9 +75,43 @@ def shift(a):
 TAMPERS = (scale, shrink, negate, poison, swap, round_off, erase, cut, shift)
 
 
+# ------------------------------------------------------------------------------------------------- other types
+ABSENT = object()
+
+
+def remove(_a):
+    return ABSENT
+
+
+def as_list(a):
+    return a.tolist() if a.ndim else [a.item()]
+
+
+def as_text(a):
+    return a.astype(str)
+
+
+def as_objects(a):
+    return a.astype(object)
+
+
+TYPE_TAMPERS = (remove, as_list, as_text, as_objects)
+
+
 def damages(value: Any, tampers: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield each way of tampering with every value that it leaves."""
-    return ((tamper, hurt) for tamper in tampers for hurt in tampered(value, tamper))
+    for tamper in tampers:
+        yield from ((tamper, hurt) for hurt in ([ABSENT] if tamper is remove else tampered(value, tamper)))
+
+
+def damage(model: Any, name: str, hurt: Any) -> Any:
+    """Return a copy of the model with this in place of one attribute, or without it."""
+    model = copy.deepcopy(model)
+    if hurt is ABSENT:
+        delattr(model, name)
+    else:
+        setattr(model, name, hurt)
+    return model
 
 
 def tampered(value: Any, tamper: Any) -> Iterator[Any]:
@@ -92,6 +126,11 @@ def tampered(value: Any, tamper: Any) -> Iterator[Any]:
     elif is_dataclass(value) and not isinstance(value, type):
         for name in [f.name for f in fields(value) if f.init]:
             yield from (replace(value, **{name: hurt}) for hurt in tampered(getattr(value, name), tamper))
+    elif isinstance(value, BaseEstimator):  # a member of a bag, or what a selector has fitted
+        for name in fitted_attributes(value):
+            if name not in getattr(value, "diagnostics", ()):
+                hurts = tampered(getattr(value, name), tamper)
+                yield from (damage(value, name, hurt) for hurt in hurts)
     elif (hurt := _damaged(value.toarray() if sparse.issparse(value) else value, tamper)) is not None:
         yield hurt
 
@@ -103,6 +142,8 @@ def _damaged(value: Any, tamper: Any) -> Any:
     if not isinstance(value, (np.ndarray, int, float, np.number)):
         return None
     before = np.array(value)
+    if tamper in TYPE_TAMPERS:
+        return tamper(before)
     if before.dtype.kind in "OUS":  # labels or names
         return before[::-1] if tamper is swap and before.ndim == 1 and before.size > 1 else None
     if before.dtype.kind not in "iuf" or before.size == 0:

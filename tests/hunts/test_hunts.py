@@ -9,6 +9,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
+from sklearn.datasets import load_iris
 
 from benchmarks.hunts import brute_force, forty_digits
 from benchmarks.hunts.cases import Hunt, HuntCase, run_case, run_hunts
@@ -20,9 +21,17 @@ from benchmarks.hunts.random_models import MODELS
 from benchmarks.hunts.random_tables import NASTY, nasty_table, random_table
 from benchmarks.hunts.separation import separable
 from benchmarks.hunts.tampered_attributes import _as_good, _equal_softmax, _said_so, _ties_alone
-from benchmarks.hunts.tampering import differ
+from benchmarks.hunts.tampering import TYPE_TAMPERS, damage, damages, differ, negate, said
 from benchmarks.hunts.wrong_models import _check_against
-from certifit import GaussianMixture, LinearRegression, LogisticRegression, Ridge, audit
+from certifit import (
+    BaggingClassifier,
+    GaussianMixture,
+    GaussianNB,
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    audit,
+)
 from certifit.core import Certificate, Estimator
 
 SHORT = {
@@ -312,3 +321,16 @@ def test_what_the_end_of_the_time_turns_into_another_error_is_no_finding():
     case, _, finished = run_case(Hunt("spin", "Spin", "nothing", run, 0.05), 0)
     assert not finished
     assert [finding.what for finding in case.findings] == ["found in time"]
+
+
+def test_members_of_bags_are_damaged_and_attributes_turned_to_other_types_or_removed():
+    X, y = load_iris(return_X_y=True)
+    bag = BaggingClassifier(GaussianNB(), n_estimators=2, random_state=0).fit(X, y)
+    before, theta = said(bag, X, y), bag.estimators_[0].theta_.copy()
+    hurt = [damage(bag, "estimators_", members) for _, members in damages(bag.estimators_, [negate])]
+    assert any(differ(before["predict_proba"], said(model, X, y)["predict_proba"]) for model in hurt)
+    assert (bag.estimators_[0].theta_ == theta).all()  # the damage is done to copies
+    kinds = [getattr(damage(bag.estimators_[0], "theta_", value), "theta_", None)
+             for _, value in damages(theta, TYPE_TAMPERS)]  # fmt: skip
+    assert [type(kind).__name__ for kind in kinds] == ["NoneType", "list", "ndarray", "ndarray"]
+    assert [kind.dtype.kind for kind in kinds[2:]] == ["U", "O"]
