@@ -135,6 +135,11 @@ def test_sums_that_were_taken_away_are_missed():
     del model.scatter_
     with pytest.raises(DataError, match="scatter_"):
         audit(model, X)
+    for name in ("loglikelihood_", "dispersion_"):
+        model = certifit.LinearRegression().fit(X, X[:, 0])
+        delattr(model, name)
+        with pytest.raises(DataError, match=f"without {name}"):
+            audit(model, X, X[:, 0])
 
 
 @pytest.mark.parametrize("fill", [None, "0"])

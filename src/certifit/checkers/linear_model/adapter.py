@@ -154,6 +154,13 @@ def _own_checks(model: Any, here: GlmMeasure, rows: Rows, left_out: LeftOutColum
     likelihood = ("deviance_", "null_deviance_", "pearson_chi2_", "dispersion_", "df_resid_", "loglikelihood_")
     names = (*likelihood, "covariance_")
     attributes = {name: getattr(model, name) for name in names if name in vars(model)}
+    lost = [name for name in likelihood if name not in attributes]
+    # A fit without a penalty leaves all (the third is not in older files), any other the deviance alone.
+    if lost not in ([], ["pearson_chi2_"], list(likelihood[1:])):
+        raise DataError(
+            got=f"a {type(model).__name__} without {', '.join(lost)}",
+            wanted="the fitted attributes as its fit left them",
+        )
     none = model.covariance_ is None and not _may_have_errors(model, claim)
     checks = inference_checks(here, attributes, rows, None if none else model.covariance, left_out)
     if model.covariance_ is not None and (claim.alpha > 0 or claim.positive or model.covariance is None):
