@@ -406,3 +406,11 @@ def test_missing_entries_of_rows_without_weight_are_refused_by_eliminations(mode
         model.fit(X, LABELS[::3], sample_weight=w)
     X[7, 2] = 0.5
     assert audit(model.fit(X, LABELS[::3], sample_weight=w), X, LABELS[::3], w).holds
+
+
+@pytest.mark.parametrize("model", [ours.RFE(RidgeClassifier()), ours.RFECV(RidgeClassifier(), cv=2)], ids=str)
+def test_classes_of_the_kept_estimator_that_became_text_are_noticed(model):
+    """`predict` would answer with words where the labels are numbers."""
+    model.fit(WINE, LABELS)
+    model.estimator_.classes_ = model.estimator_.classes_.astype(str)
+    assert not audit(model, WINE, LABELS).holds

@@ -90,7 +90,10 @@ class SearchRefit:
         for method in ("predict", "decision_function", "predict_proba"):
             if hasattr(again, method):
                 stated, found = (np.asarray(getattr(model, method)(X)) for model in (kept, again))
-                if found.dtype.kind not in "biuf":  # labels that are words
+                words = [answers.dtype.kind not in "biuf" for answers in (stated, found)]  # labels may be
+                if words[0] != words[1]:
+                    stated, found = np.ones(found.shape), np.zeros(found.shape)
+                elif words[1]:
                     stated, found = (stated != found).astype(float), np.zeros(found.shape)
                 pairs.append((f"{method} of estimator_", stated.reshape(1, -1), found.reshape(1, -1)))
         return tuple(pairs)
