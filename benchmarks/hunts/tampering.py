@@ -88,7 +88,7 @@ def as_list(a):
 
 
 def as_text(a):
-    return a.astype(str)
+    return np.asarray(a.tolist(), dtype=str)  # of records, each field
 
 
 def as_objects(a):
