@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,10 +10,9 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import pytest
 
 from certifit import LogisticRegression
-from certifit.rows import ArrayRows, as_rows, encode_labels
+from certifit.rows import as_rows, encode_labels
 from tests.rows.sources.one_table import BLOCK, CENTRE, COUNT, KIND, KINDS, D, X, bits, row_sums, scatter
 
 
@@ -74,29 +72,6 @@ def test_a_lost_worker_does_not_change_the_bits(tmp_path, in_memory):
 
 def fit_there(frame):
     return LogisticRegression().fit(frame, "t").coef_
-
-
-def slow_scatter(centre, block):
-    time.sleep(0.03)
-    return scatter(centre, block)
-
-
-@pytest.mark.usefixtures("_small_blocks")
-def test_workers_that_come_and_go_do_not_change_the_bits():
-    """An adaptive cluster: more workers while there is work, and held blocks move when they retire."""
-    from distributed import Client, LocalCluster
-
-    small = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    swift = {"interval": "20ms", "target_duration": "50ms", "wait_count": 1}
-    with LocalCluster(**small, silence_logs=50) as cluster, Client(cluster) as client:
-        cluster.adapt(minimum=1, maximum=3, **swift)
-        rows = as_rows(da.from_array(X, chunks=(BLOCK, D)))
-        counts, sums = set(), set()
-        for _ in range(10):
-            counts.add(len(client.scheduler_info(n_workers=-1)["workers"]))
-            sums.add(bits(rows.sum(partial(slow_scatter, CENTRE))))
-    assert len(counts) > 1
-    assert sums == {bits(ArrayRows(X).sum(partial(scatter, CENTRE)))}
 
 
 def test_a_fit_inside_the_only_worker_does_not_wait_for_itself():
