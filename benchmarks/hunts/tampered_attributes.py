@@ -75,21 +75,29 @@ def moderate(rng: np.random.Generator, model: Any, X: Any, y: Any) -> Any:
     return model.set_params(**changed)
 
 
+def _held(
+    case: HuntCase, words: str, whole: Any, damaged: tuple[Any, Any, Any], refusals: tuple[type[Exception], ...]
+) -> Certificate | None:
+    """The certificate of a damaged model on X and y, if it holds; errors that are no refusals are findings."""
+    try:
+        found = audit(*damaged)
+    except refusals:
+        case.count("refused")
+        return None
+    except Exception as error:
+        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {error}")
+        return None
+    case.count("audits that hold", int(found.holds))
+    return found if found.holds else None
+
+
 def _try_type(
     case: HuntCase, words: str, whole: Any, model: Any, before: dict[str, Any], X: Any, y: Any,
 ) -> None:  # fmt: skip
     """Try an attribute of another type, or none: no method may answer otherwise, though it may fail."""
     case.count("attributes of another type")
-    try:
-        found = audit(model, X, y)
-    except (ValueError, AttributeError):  # scikit-learn's NotFittedError is both
-        case.count("refused")
-        return
-    except Exception as error:
-        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {error}")
-        return
-    case.count("audits that hold", int(found.holds))
-    if not found.holds:
+    # scikit-learn's NotFittedError is both.
+    if _held(case, words, whole, (model, X, y), (ValueError, AttributeError)) is None:
         return
     after = said(model, X, y)
     answers = [m for m in before if not str(after.get(m, "Error")).endswith("Error")]
@@ -105,16 +113,8 @@ def _try_one(
     case.count("attributes damaged")
     whole, proved = known
     model = damage(whole, name, hurt)
-    try:
-        found = audit(model, X, y)
-    except ValueError:
-        case.count("refused")
-        return
-    except Exception as error:
-        case.find(f"audit raised {type(error).__name__}", whole, f"{words}: {error}")
-        return
-    case.count("audits that hold", int(found.holds))
-    if not found.holds:
+    found = _held(case, words, whole, (model, X, y), (ValueError,))
+    if found is None:
         return
     if _equal_components(whole, model, name, X) or _equal_softmax(whole, name, hurt):
         return
