@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -67,20 +67,22 @@ class InferenceSums(Sums):
         return replace(self, half_deviance=half_deviance, pearson=pearson)
 
 
-def _block_sums(
-    theta: Array,
-    null: float,
-    coordinates: GlmCoordinates,
-    loss: ResponseLoss,
-    layout: ResponseLayout,
-    kind: str | None,
-    turn: Array | None,
-    block: Block,
-) -> InferenceSums:
-    """Sum a block's part; `null` is the constant model's score, without the offset.
+class LikelihoodPoint(NamedTuple):
+    """Where the sums are taken, and of what."""
+
+    theta: Array  # (m,)
+    null: float  # the constant model's score, without the offset
+    coordinates: GlmCoordinates
+    loss: ResponseLoss
+    layout: ResponseLayout
+
+
+def _block_sums(at: LikelihoodPoint, kind: str | None, turn: Array | None, block: Block) -> InferenceSums:
+    """Sum a block's part.
 
     With a triangular factor R as `turn`, information and scores are those of the coordinates R⁻ᵀ z.
     """
+    theta, null, coordinates, loss, layout = at
     response = take_apart(layout, block)
     y, w, Z = response.y, response.w, coordinates.rows(response.X)
     eta = scores(Z, theta, coordinates, response)
@@ -124,14 +126,12 @@ def _with_ones(Z: Any, coordinates: GlmCoordinates) -> Array:
     return np.column_stack([Z, np.ones(len(Z))]) if coordinates.appends_one else Z
 
 
-def _information_triangle(
-    theta: Array, coordinates: GlmCoordinates, loss: ResponseLoss, layout: ResponseLayout, block: Block
-) -> Triangle:
-    """The triangular factor R of a block's information RᵀR at θ (m,)."""
-    response = take_apart(layout, block)
-    Z = coordinates.rows(response.X)
-    curvature = loss.expected(scores(Z, theta, coordinates, response))
-    return block_triangle(_with_ones(Z, coordinates), response.w * curvature)
+def _information_triangle(at: LikelihoodPoint, block: Block) -> Triangle:
+    """The triangular factor R of a block's information RᵀR."""
+    response = take_apart(at.layout, block)
+    Z = at.coordinates.rows(response.X)
+    curvature = at.loss.expected(scores(Z, at.theta, at.coordinates, response))
+    return block_triangle(_with_ones(Z, at.coordinates), response.w * curvature)
 
 
 def _by_cluster(Z: Any, u: Array, appends_one: bool, clusters: Array | None) -> ClusterScores:
@@ -163,30 +163,23 @@ def covariance(kind: str, e: InferenceSums, dispersion: float) -> Array:
 
 
 def last_pass(
-    rows: Rows,
-    theta: Array,
-    null: float,
-    coordinates: GlmCoordinates,
-    loss: ResponseLoss,
-    layout: ResponseLayout,
-    kind: str | None,
-    least_pivot: float = 1e-4,
+    rows: Rows, at: LikelihoodPoint, kind: str | None, least_pivot: float = 1e-4
 ) -> tuple[InferenceSums, GlmCoordinates]:
-    """One pass over all rows at the solution θ (m,), and the coordinates that its information and scores are in.
+    """One pass over all rows at the solution, and the coordinates that its information and scores are in.
 
     Coordinates that suit the rows need not suit the information, whose curvatures may span decades: with smaller
     pivots its inverse would lose most of its digits, and coordinates in which it is 1 are taken instead.
     """
-    e = rows.sum(partial(_block_sums, theta, null, coordinates, loss, layout, kind, None))
+    e = rows.sum(partial(_block_sums, at, kind, None))
     if not isinstance(e.information, np.ndarray) or not np.isfinite(e.information).all():
-        return e, coordinates
+        return e, at.coordinates
     found = factor(e.information).cholesky
     if found is not None and np.diag(found[0]).min(initial=1.0) > least_pivot:
-        return e, coordinates
-    R = rows.sum(partial(_information_triangle, theta, coordinates, loss, layout)).R
+        return e, at.coordinates
+    R = rows.sum(partial(_information_triangle, at)).R
     if R.shape[0] < R.shape[1] or not np.isfinite(R).all() or not np.diag(R).all():
-        return e, coordinates
-    return rows.sum(partial(_block_sums, theta, null, coordinates, loss, layout, kind, R)), coordinates.turned(R)
+        return e, at.coordinates
+    return rows.sum(partial(_block_sums, at, kind, R)), at.coordinates.turned(R)
 
 
 def likelihood_attributes(
