@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from scipy.linalg import solve_triangular
 
 from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.plain.response_columns import ResponseLayout
@@ -28,6 +29,7 @@ from certifit.linear_model.linear_rows import moment, sandwich
 from certifit.losses.response_families import ResponseFamily
 from certifit.losses.response_losses import ResponseLoss
 from certifit.numerics.factor import factor
+from certifit.numerics.moments import Triangle, block_triangle
 from certifit.rows import Array, Block, Rows, Sums
 
 
@@ -72,12 +74,18 @@ def _block_sums(
     loss: ResponseLoss,
     layout: ResponseLayout,
     kind: str | None,
+    turn: Array | None,
     block: Block,
 ) -> InferenceSums:
-    """Sum a block's part; `null` is the constant model's score, without the offset."""
+    """Sum a block's part; `null` is the constant model's score, without the offset.
+
+    With a triangular factor R as `turn`, information and scores are those of the coordinates R⁻ᵀ z.
+    """
     response = take_apart(layout, block)
     y, w, Z = response.y, response.w, coordinates.rows(response.X)
     eta = scores(Z, theta, coordinates, response)
+    appends_one = coordinates.appends_one and turn is None
+    Z = Z if turn is None else np.ascontiguousarray(solve_triangular(turn, _with_ones(Z, coordinates).T, trans="T").T)
     mu = loss.mean(eta)
     phi, u, _ = loss.rows(eta, y)
     null_phi = loss.rows(null + response.offset, y).phi
@@ -87,11 +95,11 @@ def _block_sums(
     clusters: Any = 0.0
     curvature = loss.expected(eta)
     if kind is not None:
-        information = sandwich(Z, w * curvature, coordinates.appends_one)
+        information = sandwich(Z, w * curvature, appends_one)
     if kind == "sandwich":
-        score_products = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
+        score_products = sandwich(Z, response.times * (response.trials * u) ** 2, appends_one)
     if kind == "clustered":
-        clusters = _by_cluster(Z, w * u, coordinates, response.clusters)
+        clusters = _by_cluster(Z, w * u, appends_one, response.clusters)
     b = coordinates.coefficients(theta, block.X.shape[1])[1]
     size = np.abs(eta) + np.abs(response.offset) + abs(b) + (np.abs(y) if loss.concordance == 0 else 1.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -110,7 +118,23 @@ def _block_sums(
     )
 
 
-def _by_cluster(Z: Any, u: Array, coordinates: GlmCoordinates, clusters: Array | None) -> ClusterScores:
+def _with_ones(Z: Any, coordinates: GlmCoordinates) -> Array:
+    """Rows of these coordinates as an array (rows, m), a column of ones last where they lack one."""
+    Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
+    return np.column_stack([Z, np.ones(len(Z))]) if coordinates.appends_one else Z
+
+
+def _information_triangle(
+    theta: Array, coordinates: GlmCoordinates, loss: ResponseLoss, layout: ResponseLayout, block: Block
+) -> Triangle:
+    """The triangular factor R of a block's information RᵀR at θ (m,)."""
+    response = take_apart(layout, block)
+    Z = coordinates.rows(response.X)
+    curvature = loss.expected(scores(Z, theta, coordinates, response))
+    return block_triangle(_with_ones(Z, coordinates), response.w * curvature)
+
+
+def _by_cluster(Z: Any, u: Array, appends_one: bool, clusters: Array | None) -> ClusterScores:
     if clusters is None:
         raise DataError(
             got="covariance='clustered' without clusters",
@@ -118,7 +142,7 @@ def _by_cluster(Z: Any, u: Array, coordinates: GlmCoordinates, clusters: Array |
         )
     labels, code = np.unique(clusters, return_inverse=True)
     member = (code == np.arange(len(labels))[:, None]).astype(np.float64)  # (G, rows)
-    return ClusterScores(labels, moment(Z, (member * u).T, coordinates.appends_one))
+    return ClusterScores(labels, moment(Z, (member * u).T, appends_one))
 
 
 def covariance(kind: str, e: InferenceSums, dispersion: float) -> Array:
@@ -146,9 +170,23 @@ def last_pass(
     loss: ResponseLoss,
     layout: ResponseLayout,
     kind: str | None,
-) -> InferenceSums:
-    """One pass over all rows at the solution θ (m,)."""
-    return rows.sum(partial(_block_sums, theta, null, coordinates, loss, layout, kind))
+    least_pivot: float = 1e-4,
+) -> tuple[InferenceSums, GlmCoordinates]:
+    """One pass over all rows at the solution θ (m,), and the coordinates that its information and scores are in.
+
+    Coordinates that suit the rows need not suit the information, whose curvatures may span decades: with smaller
+    pivots its inverse would lose most of its digits, and coordinates in which it is 1 are taken instead.
+    """
+    e = rows.sum(partial(_block_sums, theta, null, coordinates, loss, layout, kind, None))
+    if not isinstance(e.information, np.ndarray) or not np.isfinite(e.information).all():
+        return e, coordinates
+    found = factor(e.information).cholesky
+    if found is not None and np.diag(found[0]).min(initial=1.0) > least_pivot:
+        return e, coordinates
+    R = rows.sum(partial(_information_triangle, theta, coordinates, loss, layout)).R
+    if R.shape[0] < R.shape[1] or not np.isfinite(R).all() or not np.diag(R).all():
+        return e, coordinates
+    return rows.sum(partial(_block_sums, theta, null, coordinates, loss, layout, kind, R)), coordinates.turned(R)
 
 
 def likelihood_attributes(
