@@ -86,6 +86,28 @@ class RootColumns(NamedTuple):
 
 
 @called_from_python
+def root_columns(indptr, indices, data, picked, root):
+    """The picked columns of a CSC table (n, d), their rows multiplied by root (n,), and the sums of their squares.
+
+    Returns indptr (m + 1,), indices, data and squares (m,).
+    """
+    m = picked.shape[0]
+    ends, squares = np.zeros(m + 1, indptr.dtype), np.zeros(m)
+    for j in range(m):
+        ends[j + 1] = ends[j] + indptr[picked[j] + 1] - indptr[picked[j]]
+    rows, values = np.empty(ends[m], indices.dtype), np.empty(ends[m])
+    for j in range(m):
+        first, total = indptr[picked[j]], 0.0
+        for k in range(ends[j + 1] - ends[j]):
+            i = indices[first + k]
+            value = root[i] * data[first + k]
+            rows[ends[j] + k], values[ends[j] + k] = i, value
+            total += value * value
+        squares[j] = total
+    return ends, rows, values, squares
+
+
+@called_from_python
 def sweep_columns(columns, terms, x, v, moved, full):
     """Take each coordinate in turn to the minimum of q·d + ½ |d|²_S + Σ lam_j |x_j| over x = start + d, in place.
 

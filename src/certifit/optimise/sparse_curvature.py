@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from certifit.optimise.coordinate_descent_loops import RootColumns, sweep_columns
+from certifit.optimise.coordinate_descent_loops import RootColumns, root_columns, sweep_columns
 from certifit.rows import Array
 
 
@@ -33,7 +33,7 @@ class SparseCurvature:
 
     parts: tuple[tuple[Any, Array], ...]  # of each block its rows (n, m) as CSR or None, and h (n,) >= 0
     intercept: bool  # whether a column of ones is the last
-    table: Any = None  # the rows of all blocks as CSC, where they are at hand
+    table: tuple[Any, Array] | None = None  # the rows of all blocks (n, d) as CSC, where at hand, and columns (m,)
     ridge: Array | float = 0.0  # (m,)
 
     def __add__(self, other: SparseCurvature) -> SparseCurvature:
@@ -43,23 +43,31 @@ class SparseCurvature:
         """The same with a ridge (m,) or (m + 1,), that of the intercept being 0."""
         return replace(self, ridge=ridge[: len(ridge) - self.intercept])
 
-    def of_table(self, table: Any) -> SparseCurvature:
-        """The same with the rows of all blocks (n, m) as CSC."""
-        return replace(self, table=table)
+    def of_table(self, table: Any, picked: Array) -> SparseCurvature:
+        """The same with the rows of all blocks (n, d) as CSC, of which these columns (m,) are meant."""
+        return replace(self, table=(table, picked))
 
     @cached_property
     def columns(self) -> RootColumns:
         """The columns of diag(√h) Z, and what the best intercept takes from them."""
         h = np.concatenate([h for _, h in self.parts])
         root = np.sqrt(h)
-        Z = sparse.csc_array(sparse.vstack([Z for Z, _ in self.parts])) if self.table is None else self.table
-        Y = sparse.csc_array((Z.data * root[Z.indices], Z.indices, Z.indptr), shape=Z.shape)
-        totals = Y.T @ root if self.intercept else np.zeros(Y.shape[1])
+        Z, picked = self._table()
+        indptr, indices, data, squares = root_columns(Z.indptr, Z.indices, Z.data, picked, root)
+        totals = np.zeros(len(picked))
+        if self.intercept:
+            totals = sparse.csc_array((data, indices, indptr), shape=(len(h), len(picked))).T @ root
         weight = float(h.sum()) if self.intercept else 1.0
-        squares = sparse.csc_array((Y.data**2, Z.indices, Z.indptr), shape=Z.shape).sum(axis=0)
         curvatures = squares + self.ridge - totals**2 / weight
         ridge = np.broadcast_to(self.ridge, totals.shape).astype(np.float64)
-        return RootColumns(Y.indptr, Y.indices, Y.data, curvatures, totals, weight, ridge)
+        return RootColumns(indptr, indices, data, curvatures, totals, weight, ridge)
+
+    def _table(self) -> tuple[Any, Array]:
+        """The rows of all blocks as CSC, and which of their columns are meant."""
+        if self.table is not None:
+            return self.table
+        Z = sparse.csc_array(sparse.vstack([Z for Z, _ in self.parts]))
+        return Z, np.arange(Z.shape[1])
 
     def minimise(self, g: Array, lam: Array, x: Array, goals: SweepGoals) -> Array:
         """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,), or (m + 1,) with an intercept."""

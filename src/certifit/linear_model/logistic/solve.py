@@ -149,7 +149,7 @@ class LogisticProblem:
             assert columns is not None
             hessian = s.H.with_ridge(ridge.ravel()[columns])
             if self.at_hand:
-                hessian = hessian.of_table(self.by_columns[:, columns[columns < self.rows.n_features]])
+                hessian = hessian.of_table(self.by_columns, columns[columns < self.rows.n_features])
         if self.several:
             self.slope = x, gradient
             self.curved = self.curved if hessian is None else (x, hessian)
