@@ -67,7 +67,7 @@ class Proximal:
         stale = point.hessian is None and (H is None or self.quadratic)
         if stale:  # the gradient says where the Hessian is needed
             columns = self._candidates(point.x, screen, lam)
-            if H is None or self.columns is None or len(np.setdiff1d(columns, self.columns)) > 0:
+            if H is None or self.columns is None or not _contains(self.columns, columns, len(point.x)):
                 return replace(self, columns=columns, wants_hessian=True), Move(np.zeros_like(point.x), 0.0)
         assert H is not None
         here = np.arange(len(point.x)) if self.columns is None else self.columns
@@ -86,7 +86,7 @@ class Proximal:
             again = self.tuning.newton.needs_hessian(point, slope, self.gap)
             if self.working:
                 wanted = self._candidates(trial, screen, lam)
-                grown = len(np.setdiff1d(wanted, here)) > 0
+                grown = not _contains(here, wanted, len(point.x))
                 next_columns = self._grown(wanted, here) if grown else here
                 again = again or grown
         return replace(self, columns=next_columns, hessian=H, wants_hessian=again, gap=point.gap), Move(step, slope)
@@ -104,6 +104,13 @@ class Proximal:
             new = new[np.argsort(lam[new] - size[new], kind="stable")[:most]]
         used[new] = True
         return np.flatnonzero(used)
+
+
+def _contains(columns: Array, others: Array, size: int) -> bool:
+    """Whether the others, numbers below `size`, are all among the columns."""
+    among = np.zeros(size, bool)
+    among[columns] = True
+    return bool(among[others].all())
 
 
 def minimise_penalised_quadratic(

@@ -53,10 +53,8 @@ class SparseCurvature:
         h = np.concatenate([h for _, h in self.parts])
         root = np.sqrt(h)
         Z, picked = self._table()
-        indptr, indices, data, squares = root_columns(Z.indptr, Z.indices, Z.data, picked, root)
-        totals = np.zeros(len(picked))
-        if self.intercept:
-            totals = sparse.csc_array((data, indices, indptr), shape=(len(h), len(picked))).T @ root
+        indptr, indices, data, squares, totals = root_columns(Z.indptr, Z.indices, Z.data, picked, root)
+        totals = totals if self.intercept else np.zeros(len(picked))
         weight = float(h.sum()) if self.intercept else 1.0
         curvatures = squares + self.ridge - totals**2 / weight
         ridge = np.broadcast_to(self.ridge, totals.shape).astype(np.float64)
