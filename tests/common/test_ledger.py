@@ -13,7 +13,9 @@ import pytest
 
 from benchmarks.hunts.tampering import (
     TAMPERS,
+    TYPE_TAMPERS,
     cut,
+    damage,
     damages,
     derived,
     differ,
@@ -107,6 +109,27 @@ def test_nothing_that_methods_read_can_be_changed_unseen(entry):
                 unseen.append(f"{name} {tamper.__name__}: {', '.join(changed)}")
     assert not unseen, unseen
     assert not riddles, riddles
+
+
+@every_estimator
+def test_attributes_of_another_type_and_those_that_are_missing_are_noticed(entry):
+    """Methods may fail by them, as the audit may; where it holds, none answers otherwise."""
+    X, y = entry.data()
+    whole = entry.fitted()
+    before, unseen = said(whole, X, y), []
+    for name in set(fitted_attributes(whole)) - set(whole.diagnostics):
+        for tamper, hurt in damages(getattr(whole, name), TYPE_TAMPERS):
+            model = damage(whole, name, hurt)
+            try:
+                holds = audit(model, X, y).holds
+            except (ValueError, AttributeError):  # scikit-learn's NotFittedError is both
+                continue
+            after = said(model, X, y) if holds else before
+            answers = [m for m in before if not str(after.get(m, "Error")).endswith("Error")]
+            changed = [m for m in answers if differ(before[m], after[m], 1e-6)]
+            if changed:
+                unseen.append(f"{name} {tamper.__name__}: {', '.join(changed)}")
+    assert not unseen, unseen
 
 
 @every_estimator

@@ -11,6 +11,7 @@ runs of partitions for each worker's thread, and a line says so.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ class PartitionTuning:
     held_share: float = 0.5  # of the memory that is free, at most, that held blocks take
     runs_per_thread: int = 4  # of held partitions, each one task of a pass: enough that no thread waits long
     sums_of_a_task: int = 16  # that one task adds; a power of two
+    look_seconds: float = 2.0  # between two looks at whether a cluster whose answer is waited for has workers
+    worker_seconds: float = 300.0  # for the first worker of a cluster that has none
+    reach_seconds: float = 30.0  # for a client to reach its scheduler
 
 
 class DaskPartition(NamedTuple):
@@ -171,7 +175,51 @@ def take_from(pieces: Sequence[Any], first: int, last: int) -> list[Any]:
 # ------------------------------------------------------------------------------------------------ the cluster
 def compute_tasks(*tasks: Any, stood: str = "") -> tuple[Any, ...]:
     """The results of tasks; `stood` says in an error what they were for."""
-    return _answered(dask.compute, tasks, stood)
+    return _answered(_computed, tasks, stood)
+
+
+def _computed(*tasks: Any) -> tuple[Any, ...]:
+    """The results of tasks, from the current cluster as soon as it has workers, or from threads of this process."""
+    client = current_client()
+    if client is None:
+        return dask.compute(*tasks)
+    from distributed import wait
+
+    tuning, begin, told = PartitionStore.tuning, time.monotonic(), False
+    futures = client.compute(list(tasks))
+    try:
+        while True:
+            try:
+                wait(futures, timeout=tuning.look_seconds)
+                return tuple(client.gather(futures))
+            except TimeoutError:
+                # Tasks wait for ever where nobody runs them; that they wait has an adaptive cluster start workers.
+                reached = client.status == "running"
+                if reached and client.nthreads():
+                    begin, told = time.monotonic(), False
+                elif time.monotonic() - begin > (tuning.worker_seconds if reached else tuning.reach_seconds):
+                    raise _without_workers(client, time.monotonic() - begin) from None
+                elif not told:
+                    tell_reader(f"certifit: {_named(client)} has no workers; waiting for the first one")
+                    told = True
+    finally:
+        for future in futures:
+            future.release()
+
+
+def _named(client: Any) -> str:
+    """A cluster in words."""
+    return f"the Dask cluster {getattr(client.scheduler, 'address', '')}".rstrip()
+
+
+def _without_workers(client: Any, seconds: float) -> DataError:
+    """What to say where no worker came."""
+    return DataError(
+        got=f"no workers of {_named(client)} for {seconds:.0f} s (its client is {client.status})",
+        wanted="at least one worker",
+        fix="Start workers, and wait for them with client.wait_for_workers(1) where they take longer; or close a "
+        "client that was left behind: dask.distributed.default_client().close().",
+    )
 
 
 def keep_on_workers(tasks: list[Any]) -> list[Any]:
@@ -233,7 +281,8 @@ def _inside_a_task() -> bool:
 
 def current_client() -> Any:
     """The client of the cluster that computes tasks; None where threads of this process do."""
-    if "distributed" not in sys.modules or dask.config.get("scheduler", None) in ("threads", "sync", "processes"):
+    named = dask.config.get("scheduler", None) in (None, "dask.distributed", "distributed")
+    if not named or "distributed" not in sys.modules:
         return None
     from distributed import get_client
 
@@ -259,7 +308,7 @@ def thread_total() -> int:
     client = current_client()
     if client is None:
         return thread_count()
-    return max(1, sum(worker["nthreads"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()))
+    return max(1, sum(client.nthreads().values()))
 
 
 def _has_work(task: Any) -> bool:
