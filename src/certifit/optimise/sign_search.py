@@ -2,9 +2,9 @@
 
 With the signs given, the minimum is the solution of linear equations. Going towards it, the first coefficient that
 reaches 0 leaves; at the solution, the coefficient at 0 whose slope exceeds the penalty most enters. Every step gains,
-so no signs are solved for twice; where rounding brings some back, nothing but rounding is left to gain. Collinear
-columns, where coordinate descent creeps, take a few steps more: what the equations leave free is followed downhill
-until a coefficient is 0.
+so no signs are solved for twice; where rounding brings some back, it hides what is left to gain. Collinear columns,
+where coordinate descent creeps, take a few steps more: what the equations leave free is followed downhill until a
+coefficient is 0.
 Reference: Lee, Battle, Raina & Ng, Efficient sparse coding algorithms (2007), algorithm 1.
 """
 
