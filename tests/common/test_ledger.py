@@ -171,6 +171,26 @@ def test_settings_that_no_fit_could_have_had_are_refused(entry):
                 audit(copy.deepcopy(model).set_params(**{name: -3}), X, y)
 
 
+class Nothing:
+    """A value that no setting may have."""
+
+
+@every_estimator
+def test_values_of_a_wrong_type_are_refused_by_fit_and_audit(entry):
+    """Every setting that a fit uses, whether declared or not; what is True or False by default is nothing else."""
+    X, y = entry.data()
+    fitted = entry.fitted()
+    for name, value in entry.make().get_params(deep=False).items():
+        if not entry.has(name):
+            continue
+        wrong = [Nothing(), *([1, "yes"] if isinstance(value, bool) else [])]
+        for junk in wrong:
+            with pytest.raises(ValueError, match=name):
+                entry.make(**{name: junk}).fit(X, y)
+            with pytest.raises(ValueError, match=name):
+                audit(copy.deepcopy(fitted).set_params(**{name: junk}), X, y)
+
+
 def test_every_entry_is_looked_at():
     assert {entry.cls for entry in ONCE} == {entry.cls for entry in CATALOGUE}
     assert len(ONCE) > 50
