@@ -187,13 +187,16 @@ def _said_so(whole: Any, proved: Certificate, found: Certificate, name: str, hur
 
 
 def _another_optimum(whole: Any, found: Certificate, name: str) -> bool:
-    """Whether these are the biases of one machine for all classes, of which the certificate says nothing.
+    """Whether these are intercepts of which several may be best, and of which the certificate says nothing.
 
-    What is best for one of three biases depends on the others, so that there is no middle of the best ones: where a
-    certificate speaks of coefficients it says that nothing is proved about such intercepts.
+    What is best for one of three biases of one machine for all classes depends on the others, so that there is no
+    middle of the best ones; nor is it looked for beside a rounded hinge, whose slopes are all 1 next to a tiny C.
+    Where a certificate speaks of coefficients it says that nothing is proved about such intercepts.
     """
     if found.parameter_error and np.isfinite(np.asarray(found.parameter_error)[:, -1]).any():
         return False
+    if getattr(whole, "loss", "") == "huberised_hinge":
+        return name == "intercept_"
     joint = str(getattr(whole, "multi_class", "")).replace("_", "-") in ("weston-watkins", "crammer-singer")
     return joint and name == "intercept_" and (type(whole).__name__ == "LinearSVC" or len(whole.classes_) > 2)
 

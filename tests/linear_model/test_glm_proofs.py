@@ -174,6 +174,34 @@ def test_no_score_is_below_the_conjugate(family, link):
             assert (loss(claim, np.full(3, t), y).phi - u * t >= value - 1e-9 * (1 + np.abs(value))).all()
 
 
+@pytest.mark.parametrize(
+    ("claim", "y"),
+    [
+        (GlmClaim("gamma", "log"), 0.75),
+        (GlmClaim("binomial", "logit"), 0.0),
+        (GlmClaim("binomial", "logit"), 1.0),
+        (GlmClaim("negative_binomial", "log", theta=1.0), 0.0),
+    ],
+)
+def test_what_small_dual_numbers_gain_has_all_its_digits(claim, y):
+    """Beside a row of great weight they are small, and 1 - u has lost most of their digits."""
+
+    def entropy(p):
+        return -p * p.ln() if p else Decimal(0)
+
+    for size in (1e-3, 1.0192800608652175e-06, 3.3e-9, 7.7e-13, 0.25, 0.9):
+        u = -size if y == 1 else size
+        value, terms = gain(claim, np.array([u]), np.array([y]))
+        with localcontext() as context:
+            context.prec = 60
+            U, Y = Decimal(u), Decimal(y)
+            if claim.family == "gamma":
+                exact = -U * Y.ln() + entropy(1 - U) - U
+            else:  # of counts with one failure at y = 0 as of classes: H(u, 1 - u)
+                exact = entropy(abs(U)) + entropy(1 - abs(U))
+            assert abs(Decimal(float(value[0])) - exact) <= Decimal(4 * 2.0**-52 * float(terms[0]))
+
+
 def test_outside_the_range_nothing_is_gained():
     for claim, u, y in (
         (GlmClaim("poisson", "log"), -2.0, 1.0),

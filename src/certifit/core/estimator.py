@@ -24,6 +24,7 @@ from certifit.core.compiling import notice
 from certifit.core.config import carry_choice
 from certifit.core.cure import cure
 from certifit.core.settings import Settings, refusing_unknown, unknown_parameter, usual_settings
+from certifit.core.text_table import printable
 from certifit.core.watch import Attributes, Watch
 from certifit.exceptions import CertificateWarning, DataError, NoSolutionError, NotANumberError, warn_caller
 from certifit.files.known_fits import fit_in_words, fresh_seed
@@ -300,6 +301,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
         attributes = super()._get_fitted_attr_html(doc_link)
         # What a fitted model was made from is shown within it as if it were fitted, and is not.
         return FittedBox(attributes, self.certificate_) if hasattr(self, "certificate_") else attributes
+
+    def _html_repr(self) -> str:
+        # Settings and attributes may be words from data.
+        return printable(super()._html_repr())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -35,7 +35,7 @@ class ProximalTuning:
     creeping: int = 100  # sweeps after which what they found is only a start: signs are searched for
     candidate_share: float = 0.9  # a gradient of this share of its penalty puts a coordinate into the working set
     coarsest_gap: float = 1e-2  # relative gap from which on a step's own problem is solved no less exactly
-    first_share: float = 0.0  # share of what the first sweep gains, times the gap, below which sweeps end
+    first_share: float = 0.0  # times √gap: the share of the first sweep's gain below which sweeps end
     candidates: int = 512  # at most so many at once, or as many as are not 0 already: those of the largest gradients
     newton: NewtonTuning = field(default_factory=NewtonTuning)
 
@@ -74,7 +74,7 @@ class Proximal:
         gap = min(point.gap, self.tuning.coarsest_gap) if np.isfinite(point.gap) else 1e-6
         # The gap is of first order in the error of the inner problem, the decrease that ends its loop of second.
         goal = (self.tuning.inner_share * gap) ** 2 * abs(point.value) / len(here)
-        goals = SweepGoals(goal, self.tuning.first_share * gap, self.tuning.sweeps)
+        goals = SweepGoals(goal, self.tuning.first_share * gap**0.5, self.tuning.sweeps)
         trial = point.x.copy()
         trial[here] = minimise_penalised_quadratic(
             H, point.gradient[here], lam[here], trial[here], goals, self.tuning

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from certifit import DataError, LogisticRegression
-from certifit.rows import as_rows, encode_labels
+from certifit.rows import ArrayRows, as_rows, encode_labels
 from certifit.rows.sources.dask_partitions import PartitionStore
 from tests.rows.sources.one_table import BLOCK, CENTRE, COUNT, KIND, KINDS, D, X, bits, row_sums, scatter
 
@@ -138,6 +138,34 @@ def test_a_client_that_never_reached_a_scheduler_is_not_waited_for_without_end(m
             as_rows(da.ones((10, 2), chunks=5)).sum(lambda block: block.X.sum())
     finally:
         default_client().close(timeout=5)
+
+
+def part_of_frame(first, last):
+    return pd.DataFrame(X[first:last], columns=[f"x{j}" for j in range(D)])
+
+
+def test_partitions_that_one_worker_has_are_held_together(monkeypatch):
+    """Rows stay where they are; sums of partitions that do not follow each other have the bits all the same."""
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr(PartitionStore, "tuning", replace(PartitionStore.tuning, runs_per_thread=1))
+    plain = ArrayRows(X)
+    small = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**small, silence_logs=50) as cluster, Client(cluster) as client:
+        workers = [*client.nthreads()]
+        parts, owners = [], []
+        for k, first in enumerate(range(0, len(X), BLOCK + 40)):
+            owners.append(workers[k % 3 == 0])
+            parts.append(client.submit(part_of_frame, first, first + BLOCK + 40, workers=owners[-1]))
+        rows = as_rows(dd.from_delayed(parts, meta=part_of_frame(0, 0)))
+        sums = {bits(rows.sum(partial(scatter, CENTRE))) for _ in range(3)}
+        assert sums == {bits(plain.sum(partial(scatter, CENTRE)))}
+        assert all(len({rows.store.owners[number] for number in run.numbers}) == 1 for run in rows.store.runs)
+        assert len(rows.store.runs) < len(rows.parts)
+        assert sorted(number for run in rows.store.runs for number in run.numbers) == [*range(len(rows.parts))]
+        assert {*rows.store.owners} == {*workers}
+        np.testing.assert_array_equal(rows.map(row_sums), plain.map(row_sums))
+        assert [block.start for block in rows] == [*range(0, len(X), BLOCK)]
 
 
 def fit_there(frame):

@@ -94,7 +94,7 @@ class ForestTrees:
     @cached_property
     def coded(self) -> tuple[CodedTrees, ColumnBins] | None:
         """The same for rows of codes; None where a column has too many thresholds."""
-        return coded_trees(self.packed, 1 + max(0, int(self.feature.max())))
+        return coded_trees(self.packed, 1 + max(0, int(self.feature.max())), self._value_by_place)
 
     @cached_property
     def _value_by_place(self) -> Array:

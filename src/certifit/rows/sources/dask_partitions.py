@@ -5,7 +5,7 @@ smaller than they might be are therefore joined to groups. Whatever the partitio
 table in memory has borders of blocks, so that sums have its bits: the rows of a block that two partitions share go to
 the second. What is lazy would be read or computed anew in every pass, and rows of a frame
 would be cut out of its columns and checked; from the second pass on their blocks are held where there is room, a few
-runs of partitions for each worker's thread, and a line says so.
+runs of partitions for each worker's thread, of those that the same worker has, and a line says so.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import dask
@@ -53,12 +53,11 @@ class DaskPartition(NamedTuple):
     rows: int
 
 
-class HeldRun(NamedTuple):
-    """Consecutive partitions whose blocks of rows one worker holds."""
+class PartitionRun(NamedTuple):
+    """Some partitions, ascending, that one task of a pass is given."""
 
-    blocks: Any  # a task that gives the list of each partition's blocks
-    first: int  # number of the first partition
-    length: int
+    numbers: Sequence[int]
+    parts: Any  # a task that gives the list of each partition's blocks, held by a worker; or their arguments
 
 
 class PartitionStore:
@@ -66,24 +65,27 @@ class PartitionStore:
 
     tuning: ClassVar[PartitionTuning] = PartitionTuning()
 
-    def __init__(self, parts: list[DaskPartition], row_bytes: float, passes: int, joined: bool) -> None:
+    def __init__(
+        self, parts: list[DaskPartition], row_bytes: float, passes: int, joined: bool, owners: Sequence[str] = ()
+    ) -> None:
         self.parts, self.bytes = parts, row_bytes * sum(part.rows for part in parts)
         self.joined = joined  # of smaller ones, which would be done again in every pass
         self.passes = passes  # begun so far; counting the rows of partitions is one
-        self.runs: list[HeldRun] = []  # none where blocks are not held
+        self.owners = owners or [""] * len(parts)  # the worker that has each partition, where that is known
+        self.runs: list[PartitionRun] = []  # none where blocks are not held
 
-    def begin_pass(self, cut: Callable[[list[DaskPartition]], Any]) -> list[Any]:
+    def begin_pass(self, cut: Callable[[list[DaskPartition]], Any]) -> list[PartitionRun]:
         """The partitions that each task of one more pass is given; `cut` makes lists of blocks of them."""
         self.passes += 1
         if self.passes == 2:
             self._hold(cut)
-        return [run.blocks for run in self.runs] or [[tuple(part)] for part in self.parts]
+        return self.runs or [PartitionRun([number], [tuple(part)]) for number, part in enumerate(self.parts)]
 
     def partition(self, number: int) -> Any:
         """One partition, as tasks take it: its arguments, or a task that gives its blocks."""
         for run in self.runs:
-            if run.first <= number < run.first + run.length:
-                return run.blocks[number - run.first]
+            if number in run.numbers:
+                return run.parts[run.numbers.index(number)]
         return tuple(self.parts[number])
 
     def compute(self, *tasks: Any) -> tuple[Any, ...]:
@@ -100,9 +102,12 @@ class PartitionStore:
         count = 1
         while 2 * count * self.tuning.runs_per_thread * thread_total() <= len(self.parts):
             count *= 2  # a run of 2^k partitions is a subtree of their sum
-        firsts = range(0, len(self.parts), count)
-        held = keep_on_workers([cut(self.parts[k : k + count]) for k in firsts])
-        self.runs = [HeldRun(*run) for run in zip(held, firsts, repeat(count))]
+        of_owners: dict[str, list[int]] = {}  # so that rows need not go from worker to worker
+        for number, owner in enumerate(self.owners):
+            of_owners.setdefault(owner, []).append(number)
+        runs = [own[k : k + count] for own in of_owners.values() for k in range(0, len(own), count)]
+        held = keep_on_workers([cut([self.parts[number] for number in run]) for run in runs])
+        self.runs = [PartitionRun(*run) for run in zip(runs, held, strict=True)]
         where = "the workers of the Dask cluster" if current_client() is not None else "this process"
         tell_reader(f"certifit: {self.bytes / 1e6:,.0f} MB of rows, lazy and read in every pass, are held by {where}")
 
@@ -229,7 +234,7 @@ def keep_on_workers(tasks: list[Any]) -> list[Any]:
 
 def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: str = "") -> tuple[Any, ...]:
     try:
-        if not _inside_a_task():
+        if not worker_address():
             return ask(*tasks)
         from distributed import worker_client
 
@@ -266,17 +271,16 @@ def _unread(error: OSError) -> DataError:
     )
 
 
-def _inside_a_task() -> bool:
-    """Whether this thread runs a task of a Dask worker."""
+def worker_address() -> str:
+    """The address of the Dask worker of which this thread runs a task; empty where it runs none."""
     if "distributed" not in sys.modules:
-        return False
+        return ""
     from distributed import get_worker
 
     try:
-        get_worker()
+        return str(get_worker().address)
     except ValueError:
-        return False
-    return True
+        return ""
 
 
 def current_client() -> Any:
