@@ -293,7 +293,7 @@ def test_two_rows_lie_on_a_line_whatever_their_weights():
     y, w = np.array([208731.55841344, 97627.24967779]), np.array([2.27977844, 0.24015412])
     model = SelectFeatures("correlation", k=1).fit(X, y, sample_weight=w)
     np.testing.assert_array_equal(model.scores_, np.inf)
-    assert audit(model, X, y, sample_weight=w).holds
+    assert audit_filter(model, X, y, w, 1e-6).holds
 
 
 @pytest.mark.parametrize("power", [-1030, -700, -230, 230, 700, 1000])
