@@ -64,9 +64,8 @@ class Scratch(NamedTuple):
     kept: Array  # (2, m) int64: entries that wait for their place, and a second such list
     sums: Array  # (3, c) int64: of the left child, of the right one, and the whole part of the node's centre
     part: Array  # (c,) float64: the rest of the node's centre
-    walk: (
-        Array  # (3, m) int64: rows in the order in which they enter a side, borders after them, and where borders are
-    )
+    # (3, m) int64: rows in the order in which they enter a side, borders after them, and where borders are
+    walk: Array
     entered: Array  # (2, m + 1) int64: Fenwick trees
     errors: Array  # (3, m) float64: at every border, the errors of both sides and the medians of each
 

@@ -101,18 +101,18 @@ def _count_labels_of_arrays(region, codes, y, w, stats):
 
 
 @called_from_python
-def count_moments(region, codes, moments, stats):
-    """Add the moments (n, 3) of rows to those of their region and bin (regions, bins and missing, 3)."""
+def count_moments(region, codes, away, w, stats):
+    """Add weights of rows, and these times the first and second power of `away`, to those of their region and bin."""
     for i in range(len(codes)):
         r, c = region[i], codes[i]
-        stats[r, c, 0] += moments[i, 0]
-        stats[r, c, 1] += moments[i, 1]
-        stats[r, c, 2] += moments[i, 2]
+        stats[r, c, 0] += w[i]
+        stats[r, c, 1] += w[i] * away[i]
+        stats[r, c, 2] += w[i] * (away[i] * away[i])
 
 
 @twin_of(count_moments, FEW)
-def _count_moments_of_arrays(region, codes, moments, stats):
-    np.add.at(stats, (region, codes), moments)
+def _count_moments_of_arrays(region, codes, away, w, stats):
+    np.add.at(stats, (region, codes), np.column_stack([w, w * away, w * away**2]))
 
 
 @called_by_loops
