@@ -26,6 +26,9 @@ measured, because it would have taken too long, or time was over.
 ![Processor time and memory against rows, processor time against columns](../images/scaling.svg)
 
 """
+KEPT = """Trees are grown on codes of a byte for each column, beside targets, weights, slopes or scores, and
+an order of the rows for each tree that grows; forests know the order and the weights of draws; linear machines a dual
+variable and a margin of each row; TrimmedPCA's attributes say of each row how far away it is."""
 TASKS = ("fit", "answer", "audit")
 
 
@@ -87,17 +90,18 @@ def _peaks(costs: Mapping[str, Any]) -> str:
             if pair[0] is not None and pair[1] is not None:
                 both += 1
                 # what ten times the rows may add: 9,000,000 labels of a byte or so
-                grown += [f"{task} of `{name}`"] if pair[1] > 1.5 * pair[0] + 30 else []
+                each = (pair[1] - pair[0]) * 1e6 / (SIZES[3] - SIZES[2])
+                grown += [f"{task} of `{name}` ({each:.0f})"] if pair[1] > 1.5 * pair[0] + 30 else []
         lines.append([f"`{name}`", *cells])
     head = ["estimator", *(f"{task}, {size} rows" for task in ("fit", "answers", "audit") for size in ("10⁶", "10⁷"))]
-    told = f"; it grows for {', '.join(grown)}, which keep numbers for each row" if grown else ""
+    told = f"; it grows, by so many bytes a row, for {', '.join(grown)}. {KEPT}" if grown else "."
     return f"""
 ## Memory of fits, answers and audits
 
 MB beyond what the process held after doing all three with 20,000 rows; answers go to a file.
 
 {_table(head, lines)}
-Of {both} peaks measured at 10⁶ and at 10⁷ rows, {both - len(grown)} are flat{told}.
+Of {both} peaks measured at 10⁶ and at 10⁷ rows, {both - len(grown)} are flat{told}
 """
 
 

@@ -49,8 +49,8 @@ HEAD = f"""# What streams
 `python tools/streams.py` writes this page: every estimator, at the settings of its tests, is given a table of
 {ROWS:,} rows and four columns (32 bytes a row). *Holds the rows* means that all rows are asked for at once: the table
 must fit in memory. Otherwise they are read block by block: so many passes, and what one of them keeps of each row has
-so many bytes a row ([peaks of memory](../evidence/scaling.md)): memory of such lines grows with the rows, and at the
-peak by more than is kept (`OptimalTreeClassifier`: about 100 bytes a row). Answers are as long as the table, unless
+so many bytes a row: memory of such lines grows with the rows, at the peak by more than one pass keeps, up to about
+150 bytes a row for forests ([peaks of memory](../evidence/scaling.md)). Answers are as long as the table, unless
 `write_predictions` writes them to a file.
 `DecisionTreeClassifier` and `DecisionTreeRegressor` stream with `max_bins`.
 

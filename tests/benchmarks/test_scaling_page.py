@@ -28,7 +28,8 @@ def test_a_record_becomes_tables_and_a_picture(tmp_path):
     assert "| `Flat` | 20 | 25 | 7 | 7 | 8 | 8 |" in text
     assert "| `Refuses` |  |  |  |  |  |  |  |  |  |" in text
     assert "the time of 1 of 2 fits grows at most twelvefold; beyond that: `Grows` (19)" in text
-    assert "Of 6 peaks measured at 10⁶ and at 10⁷ rows, 5 are flat; it grows for fit of `Grows`" in text
+    assert "Of 6 peaks measured at 10⁶ and at 10⁷ rows, 5 are flat; it grows" in text
+    assert "by so many bytes a row, for fit of `Grows` (" in text
     assert picture.read_text().startswith("<?xml")
 
 

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 
 import dask.array as da
@@ -230,14 +231,16 @@ def test_a_file_that_changes_between_passes(form, change, tmp_path):
 @pytest.mark.parametrize("change", [rewrite, touch, vanish])
 def test_a_file_that_changes_during_a_pass(change, tmp_path, blocks_of):
     """The sum is not handed out, although every block was read."""
-    blocks_of(512)
+    blocks_of(64)
     path = big(tmp_path / "t.parquet")
     os.utime(path, (1e9, 1e9))  # a file system's clock may stand still between two writes
-    rows = as_rows(path)
+    rows, changed = as_rows(path), threading.Event()
 
     def disturb(block):
         if block.start == 0:
             change(path)
+            changed.set()
+        assert changed.wait(60)  # or other threads would read the rest of the file before it changes
         return len(block.w)
 
     with pytest.raises(SourceChangedError, match=r"t\.parquet"):

@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from certifit.exceptions import DataError
 from certifit.rows import Sums, set_threads, thread_count, tree_sum
+from certifit.rows.sums import Subtree, subtrees, whole_sum
 from certifit.rows.threads import parallel_map, parallel_sum, single_threaded_blas
 
 THREADS = [1, 2, 3, 5]
@@ -87,6 +89,16 @@ def test_aligned_runs_are_subtrees(n, k):
     parts = nested(n)
     runs = [parts[i : i + 2**k] for i in range(0, n, 2**k)]
     assert tree_sum(tree_sum(run) for run in runs) == tree_sum(parts)
+
+
+@given(st.integers(1, 70), st.randoms())
+def test_runs_with_gaps_are_added_in_the_same_order(n, random):
+    """Three heaps of parts, dealt at random and summed apart, join to the sum of all."""
+    nodes = [Subtree(0, number, part) for number, part in enumerate(nested(n))]
+    owners = [random.randrange(3) for _ in nodes]
+    heaps = [subtrees(node for node, owner in zip(nodes, owners, strict=True) if owner == k) for k in range(3)]
+    joined = subtrees(sorted(chain.from_iterable(heaps), key=lambda node: node.first))
+    assert whole_sum(joined) == tree_sum(nested(n))
 
 
 @pytest.mark.usefixtures("_threads")

@@ -234,7 +234,7 @@ def test_workers_of_a_cluster_learn_and_fit_the_same(path, tmp_path):
 
 
 def test_the_command_works_on_a_cluster(path, tmp_path, monkeypatch):
-    from distributed import LocalCluster
+    from distributed import LocalCluster, default_client
 
     monkeypatch.chdir(tmp_path)
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp://"}
@@ -248,6 +248,8 @@ def test_the_command_works_on_a_cluster(path, tmp_path, monkeypatch):
     run = CliRunner().invoke(app, ["fit", str(path), "--target", "kind", "--dask", "nowhere"])
     assert run.exit_code == 2
     assert "no scheduler answers" in run.output
+    with pytest.raises(ValueError, match="No clients found"):  # whom later sums of this process would wait for
+        default_client()
 
 
 def test_the_command_streams_and_its_page_says_so(path, tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ against the best of them.
 
 from __future__ import annotations
 
-import html
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from certifit.checkers.auditing import audit, unwrap
 from certifit.checkers.problem import Problem, unshared_problem
 from certifit.checkers.registry import audited_models, find_audited
 from certifit.core import Certificate
-from certifit.core.text_table import html_table, text_table
+from certifit.core.text_table import html_table, html_text, text_table
 from certifit.exceptions import DataError
 
 
@@ -77,7 +76,7 @@ class Comparison:
             for problem, names in groups
         ]
         if len(groups) > 1:
-            items = "".join(f"<li>{html.escape(words)}</li>" for words in self.differences())
+            items = "".join(f"<li>{html_text(words)}</li>" for words in self.differences())
             tables.append(f"<p>Different problems: their objectives cannot be compared.</p><ul>{items}</ul>")
         return "".join(tables)
 

@@ -18,6 +18,9 @@ def dask_cluster(address: str, seconds: float = 10.0) -> Iterator[None]:
             got="--dask without Dask", wanted="dask.distributed", fix="pip install 'certifit[dask]'"
         ) from error
     try:
+        # Dask would go on asking a client that never reached its scheduler: it must not become the default one.
+        with Client(address, timeout=seconds, set_as_default=False):
+            pass
         client = Client(address, timeout=seconds)
     except (OSError, ValueError) as error:
         raise DataError(

@@ -7,7 +7,6 @@ proof of a fit is left to an audit, it is `unproved`.
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from certifit.core.text_table import text_pairs, wrapped
+from certifit.core.text_table import html_text, text_pairs, wrapped
 
 Kind = Literal["exact", "optimal", "bounded", "stationary", "greedy", "statistical", "impossible", "unproved"]
 KINDS = get_args(Kind)
@@ -201,13 +200,12 @@ class Certificate:
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.proved else "#b42318"
         body = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(a)}</td>"
-            f"<td style='text-align:left'>{html.escape(b)}</td></tr>"
+            f"<tr><td style='text-align:left'>{html_text(a)}</td><td style='text-align:left'>{html_text(b)}</td></tr>"
             for a, b in self.lines()
         )
         return (
             f"<table style='border-left:4px solid {colour}'><caption style='text-align:left'><b>{self.kind}</b>: "
-            f"{html.escape(self.claim)}</caption>{body}</table>"
+            f"{html_text(self.claim)}</caption>{body}</table>"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from dataclasses import dataclass
 from typing import ClassVar
 
-from certifit.core.text_table import html_table, text_table
+from certifit.core.text_table import html_table, html_text, text_table
 
 Lines = tuple[tuple[str, ...], ...]
 
@@ -64,12 +63,12 @@ class Summary:
 
     def _repr_html_(self) -> str:
         facts = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(label)}</td>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            f"<tr><td style='text-align:left'>{html_text(label)}</td>"
+            f"<td style='text-align:left'>{html_text(value)}</td></tr>"
             for label, value in self.facts
         )
         table = html_table(self.table, "lr") if self.table else ""
-        return f"<table>{facts}</table>{table}" + "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<table>{facts}</table>{table}" + "".join(f"<p>{html_text(note)}</p>" for note in self.notes)
 
 
 def _shorten(name: str, room: int) -> str:

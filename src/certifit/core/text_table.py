@@ -8,6 +8,24 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
+# control characters, which a terminal obeys, and overrides of the direction of text, but for ends of lines and tabs
+_OBEYED = (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_REPLACED = {code: "\ufffd" for code in _OBEYED if chr(code) not in "\t\n\r"}
+
+
+def printable(text: str) -> str:
+    """Text without characters from data that a terminal would obey, or that turn other text round on the screen."""
+    return text.translate(_REPLACED)
+
+
+def html_text(text: str) -> str:
+    """Text from data as HTML shows it.
+
+    >>> html_text("a & b")
+    'a &amp; b'
+    """
+    return html.escape(printable(text))
+
 
 def text_table(lines: Sequence[Sequence[str]], align: str = "l", rule: bool = False) -> str:
     """Return lines of cells as text, in aligned columns two blanks apart.
@@ -46,12 +64,12 @@ def html_table(lines: Sequence[Sequence[str]], align: str = "l", caption: str = 
     sides = [{"l": "left", "r": "right"}[side] for side in align + align[-1] * (len(lines[0]) - len(align))]
     rows = [
         "".join(
-            f"<{tag} style='text-align:{side}'>{html.escape(cell)}</{tag}>"
+            f"<{tag} style='text-align:{side}'>{html_text(cell)}</{tag}>"
             for cell, side in zip(line, sides, strict=True)
         )
         for tag, line in zip(["th"] + ["td"] * (len(lines) - 1), lines, strict=True)
     ]
-    above = f"<caption style='text-align:left'>{html.escape(caption)}</caption>" if caption else ""
+    above = f"<caption style='text-align:left'>{html_text(caption)}</caption>" if caption else ""
     return f"<table>{above}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 

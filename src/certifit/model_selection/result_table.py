@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from certifit.core.text_table import html_table, text_table, wrapped
+from certifit.core.text_table import html_table, html_text, text_table, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +108,7 @@ class ResultTable:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        notes = "".join(f"<p>{html_text(note)}</p>" for note in self.notes)
         return html_table(self.lines(), self._align(), self.title) + notes
 
     def to_frame(self) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from certifit.core.text_table import printable
 from certifit.report.charts import draw_bar, draw_histogram, draw_intervals, shaded
 from certifit.report.sealing.seal import content_policy, page_digest
 from certifit.report.words import shortened, with_error
@@ -53,14 +54,8 @@ def compose(title: str, subtitle: str, sections: Sequence[PageSection], proof: d
         "proof": Markup(written),
         "sections": body,
     }
-    text = _printable(page.render(digest="", **shows))
-    return _printable(page.render(digest=page_digest(text, written), **shows))
-
-
-def _printable(text: str) -> str:
-    """Text without characters from data that a terminal would obey, or that turn other text round on the screen."""
-    codes = (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-    return text.translate({code: "\ufffd" for code in codes if chr(code) not in "\t\n\r"})
+    text = printable(page.render(digest="", **shows))
+    return printable(page.render(digest=page_digest(text, written), **shows))
 
 
 @cache

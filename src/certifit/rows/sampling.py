@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,10 +21,12 @@ def draw_rows(rows: Rows, count: int, rng: np.random.Generator) -> Array:
     """Return the numbers of rows drawn in proportion to their weight, with replacement (count,).
 
     A table of at most `count` rows is first sorted by a random projection: then neither the order of rows matters,
-    nor whether a row is written twice or has weight 2.
+    nor whether a row is written twice or has weight 2. Of more rows nothing is kept but weights that differ.
     """
     u = rng.random(count)
-    key = rows.map(partial(_place_and_weight, rng.normal(size=rows.n_features) if rows.n_rows <= count else None))
+    if rows.n_rows > count:
+        return _pick_among_blocks(rows.each(_block_weight), u)
+    key = rows.map(partial(_place_and_weight, rng.normal(size=rows.n_features)))
     order = np.argsort(key[:, 0], kind="stable")
     return order[pick(key[order, 1], u)]
 
@@ -31,11 +34,41 @@ def draw_rows(rows: Rows, count: int, rng: np.random.Generator) -> Array:
 def pick(mass: Array, u: Array) -> Array:
     """Return places drawn in proportion to their mass, by inverting the distribution function at u in [0, 1)."""
     total = np.cumsum(mass)
-    last = np.searchsorted(total, total[-1])
-    return np.minimum(np.searchsorted(total, u * total[-1], side="right"), last)
+    return _places(total, u * total[-1])
 
 
-def _place_and_weight(direction: Array | None, block: Block) -> Array:
+def _places(total: Array, wanted: Array) -> Array:
+    """Where sums (n,) of masses that are never negative first exceed what is wanted, or reach their end."""
+    return np.minimum(np.searchsorted(total, wanted, side="right"), np.searchsorted(total, total[-1]))
+
+
+def _place_and_weight(direction: Array, block: Block) -> Array:
     """Return the number by which rows are sorted, and their weight (rows, 2)."""
-    place = np.zeros(len(block.w)) if direction is None else np.asarray(block.X @ direction, dtype=np.float64)
-    return np.column_stack([place, block.w])
+    return np.column_stack([np.asarray(block.X @ direction, dtype=np.float64), block.w])
+
+
+class _BlockWeight(NamedTuple):
+    """The weights of the rows of a block."""
+
+    start: int
+    total: float
+    each: Array  # (rows,), or (1,) where all are equal
+    rows: int
+
+
+def _block_weight(block: Block) -> _BlockWeight:
+    equal = bool((block.w == block.w[0]).all())
+    return _BlockWeight(block.start, float(block.w.sum()), block.w[:1].copy() if equal else block.w, len(block.w))
+
+
+def _pick_among_blocks(blocks: list[_BlockWeight], u: Array) -> Array:
+    """`pick` from the weights of rows in blocks."""
+    ends = np.cumsum([block.total for block in blocks])
+    wanted = u * ends[-1]
+    owner = _places(ends, wanted)
+    found = np.empty(len(u), np.int64)
+    for k in np.unique(owner).tolist():
+        mine, block = owner == k, blocks[k]
+        inside = np.maximum(wanted[mine] - (ends[k] - block.total), 0.0)
+        found[mine] = block.start + _places(np.cumsum(np.broadcast_to(block.each, block.rows)), inside)
+    return found

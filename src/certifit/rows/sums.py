@@ -58,7 +58,7 @@ def subtrees(nodes: Iterable[Subtree[S]]) -> list[Subtree[S]]:
     """Add nodes of one tree, which follow each other, as far as their own run of parts goes.
 
     Whoever has parts 10 to 19 gives 10 and 11, 12 to 15, and 16 to 19. Joined with what others give, in their order,
-    these become the sum of all parts with the bits of `tree_sum`, wherever the runs begin.
+    these become the sum of all parts with the bits of `tree_sum`, wherever the runs begin and end.
 
     >>> [(node.first, node.total) for node in subtrees(Subtree(0, number, 1.0) for number in range(10, 20))]
     [(10, 2.0), (12, 4.0), (16, 4.0)]
@@ -67,6 +67,8 @@ def subtrees(nodes: Iterable[Subtree[S]]) -> list[Subtree[S]]:
     for node in nodes:
         # the left half of a larger node begins at a multiple of that one's length
         while stack and stack[-1].rank == node.rank and stack[-1].first >> node.rank & 1 == 0:
+            if stack[-1].first + (1 << node.rank) != node.first:
+                break  # parts in between are elsewhere
             left = stack.pop()
             node = Subtree(node.rank + 1, left.first, left.total + node.total)
         stack.append(node)

@@ -45,8 +45,7 @@ class LookaheadRows:
         if self.classes:
             kind = GINI if self.criterion == "gini" else ENTROPY
             return TargetStatistics(y.astype(np.int32), w, None, self.classes, kind)
-        away = y - np.average(y, weights=w)
-        return TargetStatistics(None, w, np.column_stack([w, w * away, w * away**2]), 3, SQUARES)
+        return TargetStatistics(None, w, y, 3, SQUARES, float(np.average(y, weights=w)))
 
 
 class LookaheadGrower(TreeGrower):

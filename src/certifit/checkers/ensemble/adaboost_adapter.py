@@ -14,6 +14,7 @@ from certifit.checkers.ensemble.adaboost import (
     ScanTuning,
     certify_boosting,
 )
+from certifit.checkers.ensemble.learner_trees import nodes_of_learners
 from certifit.checkers.ensemble.soft_margin import certify_soft_margin
 from certifit.checkers.ensemble.validation_rows import without_validation_rows
 from certifit.checkers.fitted import fitted_rows, numbers, setting
@@ -70,6 +71,7 @@ def certify_classifier(
         stopped=stumps is None or getattr(model, "n_iter_no_change", None) is not None,
         asked=asked,
         least_weight=0.0 if hasattr(members, "leaf_weight") else EPS,
+        nodes=None if hasattr(members, "leaf_weight") else nodes_of_learners(members, data, labels, model.classes_),
     )  # fmt: skip
     seen = np.zeros((len(labels), 0)) if X is None else X
     return certify_boosting(claim, BoostedRows(seen, labels, weight / weight.sum()), tol, tuning)

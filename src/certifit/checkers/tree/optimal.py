@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,58 +50,64 @@ class OptimalityTuning:
 
 @dataclass(frozen=True)
 class BinnedRows:
-    """Rows of positive weight by the bins of their columns."""
+    """Rows of positive weight by the bins of their columns; whatever is worked out of them is, for few at a time."""
 
-    codes: list[Array]  # of each column (n,) int32; missing values have the number after the last bin
+    codes: list[Array]  # of each column (n,), of the least type; missing values have the number after the last bin
     sides: list[Array]  # of each column (2c, bins + 1): which bins lie left and right of its candidates
-    channels: Array  # (n, k) weights of classes, or w, w (y - mean), w (y - mean)²
-    labels: Array | None  # (n,) int32 class numbers; None for amounts
+    target: Array  # (n,) class numbers, of the least type; or amounts
     weight: Array | None  # (n,); None where all are 1
+    classes: int  # 0 for amounts
 
     @property
     def amounts(self) -> bool:
-        return self.labels is None
+        return not self.classes
+
+    @cached_property
+    def mean(self) -> float:
+        """Of the amounts."""
+        return float(np.average(self.target, weights=self.weight))
+
+    def runs(self) -> Iterator[slice]:
+        """Runs of as many rows as are counted at a time."""
+        step = OptimalityTuning().block_rows
+        return (slice(start, start + step) for start in range(0, len(self.target), step))
+
+    def channels(self, rows: slice | Array) -> Array:
+        """Of some rows the weights of their classes, or w, w (y - mean) and w (y - mean)² (rows, k)."""
+        y = self.target[rows]
+        w = np.ones(len(y)) if self.weight is None else self.weight[rows]
+        if self.classes:
+            return w[:, None] * (y[:, None] == np.arange(self.classes))
+        away = y - self.mean
+        return np.stack([w, w * away, w * away**2], axis=1)
 
     @cached_property
     def totals(self) -> Array:
         """The sums of the channels (k,)."""
-        return np.array([part.sum() for part in self.channels.T])
+        found = np.array([self.channels(rows).sum(axis=0) for rows in self.runs()])
+        return np.array([part.sum() for part in found.T])
 
-    @cached_property
-    def labelled(self) -> list[Array]:
-        """Of each column, the numbers of bin and class in one."""
-        if self.labels is None:
-            return self.codes
-        return [code * np.int32(self.channels.shape[1]) + self.labels for code in self.codes]
-
-    @cached_property
-    def usual_step(self) -> int:
-        """How far apart the places of one column's bins lie, if the other has as many bins as most have."""
-        sizes = [sides.shape[1] for sides in self.sides]
-        return max(set(sizes), key=sizes.count) * (1 if self.labels is None else self.channels.shape[1])
-
-    @cached_property
-    def spread(self) -> list[Array]:
-        """Of each column, the numbers of bins times the usual step, which most pairs of columns need."""
-        return [code * np.int32(self.usual_step) for code in self.codes]
+    @property
+    def whole_weights(self) -> bool:
+        """Whether sums of weights have no rounding."""
+        return self.weight is None or bool((self.weight == np.rint(self.weight)).all())
 
     def tensor(self, columns: tuple[int, ...]) -> Array:
         """The sums of the channels over the bins of some columns."""
         sizes = [self.sides[j].shape[1] for j in columns]
-        k, step = self.channels.shape[1], OptimalityTuning().block_rows
-        total = np.zeros((int(np.prod(sizes)), k))
-        steps = [math.prod(sizes[axis + 1 :]) * (1 if self.labels is None else k) for axis in range(len(sizes))]
-        for start in range(0, len(self.channels), step):
-            rows = slice(start, start + step)
-            place = self.labelled[columns[-1]][rows]
-            for j, each in zip(columns[:-1], steps, strict=False):
-                usual = each == self.usual_step
-                place = place + (self.spread[j][rows] if usual else self.codes[j][rows].astype(np.int64) * each)
-            if self.labels is not None:  # one count of all classes
+        k = self.classes or 3
+        total = np.zeros((math.prod(sizes), k))
+        steps = [math.prod(sizes[axis + 1 :]) * (self.classes or 1) for axis in range(len(sizes))]
+        for rows in self.runs():
+            place = self.target[rows].astype(np.intp) if self.classes else np.intp(0)
+            for j, step in zip(columns, steps, strict=True):
+                place = place + np.multiply(self.codes[j][rows], step, dtype=np.intp)
+            if self.classes:  # one count of all classes
                 weight = None if self.weight is None else self.weight[rows]
                 total += np.bincount(place, weight, total.size).reshape(total.shape)
             else:
-                total += np.stack([np.bincount(place, part[rows], len(total)) for part in self.channels.T], axis=1)
+                parts = self.channels(rows).T
+                total += np.stack([np.bincount(place, part, len(total)) for part in parts], axis=1)
         return total.reshape(*sizes, k)
 
     def leaf_costs(self, columns: tuple[int, ...]) -> Array:
@@ -174,26 +180,31 @@ def _of_depth_three(rows: BinnedRows, alone: list[Array], whole: float) -> float
 
 def binned_rows(rows: Rows, borders: list[Array], classes: int) -> BinnedRows:
     """The bins of all rows of positive weight, one pass over them."""
-    parts = rows.each(lambda block: _binned(borders, block))
-    codes = [np.concatenate([part[0][j] for part in parts]) for j in range(len(borders))]
-    least = [np.min([part[1][j] for part in parts], axis=0) for j in range(len(borders))]
-    largest = [np.max([part[2][j] for part in parts], axis=0) for j in range(len(borders))]
-    y, w = np.concatenate([part[3] for part in parts]), np.concatenate([part[4] for part in parts])
-    if classes:
-        channels = w[:, None] * (y.astype(np.int64)[:, None] == np.arange(classes))
-    else:
-        away = y - np.average(y, weights=w)
-        channels = w[:, None] * np.stack([np.ones(len(y)), away, away**2], axis=1)
+    parts = rows.each(lambda block: _binned(borders, classes, block))
+    least = [np.min([part.least[j] for part in parts], axis=0) for j in range(len(borders))]
+    largest = [np.max([part.largest[j] for part in parts], axis=0) for j in range(len(borders))]
+    target, plain = np.concatenate([part.target for part in parts]), all(part.weight is None for part in parts)
+    weights = [np.ones(len(part.target)) if part.weight is None else part.weight for part in parts if not plain]
+    codes = [np.concatenate([part.codes.pop(0) for part in parts]) for _ in borders]  # each is let go when copied
     sides = [
         np.array([*_sides(len(own) + 1, low < high, bool((code > len(own)).any()))]).reshape(-1, len(own) + 2)
         for own, low, high, code in zip(borders, least, largest, codes, strict=True)
     ]
-    labels = y.astype(np.int32) if classes else None
-    return BinnedRows(codes, sides, channels, labels, None if (w == 1).all() else w)
+    return BinnedRows(codes, sides, target, None if plain else np.concatenate(weights), classes)
 
 
-def _binned(borders: list[Array], block: Block) -> tuple[list[Array], list[Array], list[Array], Array, Array]:
-    """Codes of a block's rows, two values of each bin, with targets and weights."""
+class BinnedBlock(NamedTuple):
+    """What a block adds to `BinnedRows`."""
+
+    codes: list[Array]
+    least: list[Array]  # of each column, two values of each bin
+    largest: list[Array]
+    target: Array
+    weight: Array | None  # None where all are 1
+
+
+def _binned(borders: list[Array], classes: int, block: Block) -> BinnedBlock:
+    """The rows of a block with a positive weight by their bins."""
     kept = block.w > 0
     X = dense(block.X)[kept].astype(np.float64)
     codes, least, largest = [], [], []
@@ -201,10 +212,12 @@ def _binned(borders: list[Array], block: Block) -> tuple[list[Array], list[Array
         known, number = ~np.isnan(x), _bin_numbers(own, x)
         low, high = _two_values(x, number, known, len(own) + 1)
         number[~known] = len(own) + 1
-        codes.append(number)
+        codes.append(number.astype(np.min_scalar_type(len(own) + 1)))
         least.append(low)
         largest.append(high)
-    return codes, least, largest, np.asarray(block.y)[kept], block.w[kept]
+    y, w = np.asarray(block.y)[kept], block.w[kept]
+    y = y.astype(np.min_scalar_type(classes - 1)) if classes else y
+    return BinnedBlock(codes, least, largest, y, None if (w == 1).all() else w)
 
 
 def _two_values(x: Array, number: Array, known: Array, bins: int) -> tuple[Array, Array]:
@@ -267,7 +280,7 @@ def floor_of_equal_rows(rows: Rows, binned: BinnedRows) -> float:
     X = dense(data.X[np.flatnonzero(kept)[again]]).astype(np.float64)
     X = np.where(np.isnan(X), np.inf, X) + 0.0  # missing values are equal, and so are 0 and -0
     group = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    sums = np.stack([np.bincount(group, part[again]) for part in binned.channels.T], axis=1)
+    sums = np.stack([np.bincount(group, part) for part in binned.channels(np.flatnonzero(again)).T], axis=1)
     return float(binned.cost(sums).sum())
 
 
@@ -312,7 +325,7 @@ def certify_best_tree(tree: Any, borders: list[Array], claim: BestTreeClaim, row
     # Sums of n numbers are off by their rounding, and so are differences of squares.
     size = float(binned.totals[0 if classes else 2]) + float(binned.cost(binned.totals))
     rounding = 32 * np.log2(2 + rows.n_rows) * EPS * size
-    exact = classes > 0 and bool((binned.channels == np.rint(binned.channels)).all())
+    exact = classes > 0 and binned.whole_weights
     floor = floor_of_equal_rows(rows, binned)
     bound = max(cheapest_tree(binned, depth), floor, 0.0) - (0.0 if exact else rounding)
     cost = float(claims.weight[leaf] @ claims.impurity[leaf])

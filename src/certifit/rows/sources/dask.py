@@ -11,7 +11,8 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -43,10 +44,12 @@ from certifit.rows.named_columns import (
 from certifit.rows.rows import R, Relabel, Rows, relabelled
 from certifit.rows.sources.dask_partitions import (
     DaskPartition,
+    PartitionRun,
     PartitionStore,
     compute_tasks,
     joined_partitions,
     take_from,
+    worker_address,
 )
 from certifit.rows.sources.workers.partition_values import (
     check_pieces,
@@ -80,13 +83,18 @@ class DaskRows(Rows):
 
     distributed = True
 
-    def __init__(self, parts: list[DaskPartition], layout: PartitionLayout, n_features: int) -> None:
+    def __init__(
+        self, parts: list[DaskPartition], layout: PartitionLayout, n_features: int, owners: Sequence[str] = ()
+    ) -> None:
         self.layout, self.n_features = layout, n_features
         self.n_rows = sum(part.rows for part in parts)
         self.names, self.dtype = layout.names, layout.dtype
         row_bytes = (n_features + 2) * layout.dtype.itemsize
         joined = joined_partitions(parts, layout.block_rows, row_bytes)
-        self.store = PartitionStore(joined, row_bytes, layout.passes_before, joined is not parts)
+        if owners and joined is not parts:  # whoever has the row in the middle
+            middles = [part.start + part.rows // 2 for part in joined]
+            owners = [owners[k] for k in np.searchsorted([part.start for part in parts], middles, side="right") - 1]
+        self.store = PartitionStore(joined, row_bytes, layout.passes_before, joined is not parts, owners)
 
     @property
     def parts(self) -> list[DaskPartition]:
@@ -102,16 +110,18 @@ class DaskRows(Rows):
         self._begin_pass()
         layout = shared_task(self.layout)
         for number in range(len(self.parts)):
-            yield from self.store.compute(delayed(_each)(_same_block, layout, [self.store.partition(number)]))[0]
+            yield from self.store.compute(delayed(_each)(_same_block, layout, [self.store.partition(number)]))[0][0]
 
     def _sum(self, f: Callable[[Block], S]) -> S:
-        sums, most = self._tasks(_sum, f), self.store.tuning.sums_of_a_task
+        sums, most = [task for _, task in self._tasks(_sum, f)], self.store.tuning.sums_of_a_task
         while len(sums) > most:
             sums = [delayed(_join_sums)(sums[k : k + most]) for k in range(0, len(sums), most)]
         return self.store.compute(delayed(_add_up)(sums))[0]
 
     def each(self, f: Callable[[Block], R]) -> list[R]:
-        return [out for outs in self.store.compute(*self._tasks(_each, f)) for out in outs]
+        numbers, tasks = zip(*self._tasks(_each, f), strict=True)
+        found = dict(zip(chain.from_iterable(numbers), chain.from_iterable(self.store.compute(*tasks)), strict=True))
+        return [out for number in range(len(found)) for out in found[number]]
 
     def gather(self, lists: Sequence[Array]) -> list[Any]:
         """Return, for each list of row numbers, a task whose result is a block of these rows in this order.
@@ -132,11 +142,12 @@ class DaskRows(Rows):
         places = [np.argsort(np.argsort(owner, kind="stable"), kind="stable") for owner in owners]
         return [delayed(_join_rows)(parts, place) for parts, place in zip(pieces, places, strict=True)]
 
-    def _tasks(self, action: Callable[..., Any], f: Callable[[Block], Any]) -> list[Any]:
+    def _tasks(self, action: Callable[..., Any], f: Callable[[Block], Any]) -> list[tuple[Sequence[int], Any]]:
+        """Tasks of one more pass, each with the numbers of its partitions."""
         f, layout = shared_task(f), shared_task(self.layout)
-        return [delayed(action)(f, layout, parts) for parts in self._begin_pass()]
+        return [(run.numbers, delayed(action)(f, layout, run.parts)) for run in self._begin_pass()]
 
-    def _begin_pass(self) -> list[Any]:
+    def _begin_pass(self) -> list[PartitionRun]:
         layout = shared_task(replace(self.layout, relabels=()))
         return self.store.begin_pass(lambda parts: delayed(_cut_blocks)(layout, [tuple(part) for part in parts]))
 
@@ -155,17 +166,17 @@ def _sum(f: Callable[[Block], S], layout: PartitionLayout, parts: list[Any]) -> 
 
 
 def _join_sums(sums: list[list[Subtree[S]]]) -> list[Subtree[S]]:
-    return subtrees(chain.from_iterable(sums))
+    return subtrees(sorted(chain.from_iterable(sums), key=attrgetter("first")))
 
 
 def _add_up(sums: list[list[Subtree[S]]]) -> S:
     return whole_sum(_join_sums(sums))
 
 
-def _each(f: Callable[[Block], R], layout: PartitionLayout, parts: list[Any]) -> list[R]:
+def _each(f: Callable[[Block], R], layout: PartitionLayout, parts: list[Any]) -> list[list[R]]:
     reuse_memory()
     with single_threaded_blas():
-        return [f(block) for part in parts for block in _blocks(layout, part)]
+        return [[f(block) for block in _blocks(layout, part)] for part in parts]
 
 
 def _cut_blocks(layout: PartitionLayout, parts: list[Any]) -> list[list[Block]]:
@@ -234,6 +245,15 @@ def _checked_blocks(
 
 
 # ------------------------------------------------------------------------------------------------ on the client
+class CountedPieces(NamedTuple):
+    """The partitions of a collection."""
+
+    pieces: list[Any]
+    lengths: list[int]
+    owners: list[str]  # the worker that has each of them, where rows were counted
+    passes: int  # to count them
+
+
 def dask_rows(
     X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
 ) -> DaskRows:
@@ -245,15 +265,15 @@ def dask_rows(
         )
     if hasattr(X, "columns"):
         X, y, sample_weight = _as_columns(X, y, sample_weight)
-        columns, pieces, lengths, dtype = _open_frame(X, y, sample_weight, estimator, terms, reset)
+        columns, counted, dtype = _open_frame(X, y, sample_weight, estimator, terms, reset)
         names = np.array(columns.features, dtype=object)
         n_features = len(names)
     else:
         refuse_names(X, y, sample_weight, terms)
         columns, names = None, None
-        pieces, lengths, dtype, n_features = _open_array(X)
+        counted, dtype, n_features = _open_array(X)
         note_features(estimator, n_features, None, reset)
-    counted = columns is not None or np.isnan(X.shape[0])
+    pieces, lengths, owners, passes = counted
     n_rows = sum(lengths)
     if n_rows == 0:
         raise DataError(got="a Dask collection without rows", wanted="at least one row")
@@ -279,8 +299,9 @@ def dask_rows(
         for piece, y, w, start, rows in zip(pieces, ys, ws, starts, lengths, strict=True)
         if rows
     ]
-    layout = PartitionLayout(columns, names, dtype, terms, block_rows(n_features), passes_before=int(counted))
-    return DaskRows(parts, layout, n_features)
+    layout = PartitionLayout(columns, names, dtype, terms, block_rows(n_features), passes_before=passes)
+    owners = [owner for owner, rows in zip(owners, lengths, strict=True) if rows]
+    return DaskRows(parts, layout, n_features, owners)
 
 
 def _as_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -310,7 +331,7 @@ def _add_column(frame: Any, values: Any, name: str, role: str) -> Any:
 
 def _open_frame(
     X: Any, y: Any, sample_weight: Any, estimator: BaseEstimator, terms: TableTerms, reset: bool
-) -> tuple[ColumnRoles, list[Any], list[int], np.dtype[Any]]:
+) -> tuple[ColumnRoles, CountedPieces, np.dtype[Any]]:
     odd = [name for name in X.columns if not isinstance(name, str)]
     if odd:
         raise DataError(
@@ -319,17 +340,17 @@ def _open_frame(
     columns = choose_columns(list(X.columns), y, sample_weight, estimator, terms, reset)
     dtype = _number_type(dict(X[list(columns.features)].dtypes), terms.missing)
     # Counted in the very partitions that are summed later: a plan for one column alone may cut the rows elsewhere.
-    pieces = X[columns.all].to_delayed()
-    return columns, pieces, _count_rows(pieces), dtype
+    return columns, _count_rows(X[columns.all].to_delayed()), dtype
 
 
-def _open_array(X: Any) -> tuple[list[Any], list[int], np.dtype[Any], int]:
+def _open_array(X: Any) -> tuple[CountedPieces, np.dtype[Any], int]:
     if np.isnan(X.shape[1]):
         raise DataError(got=f"a Dask array of shape {X.shape}", wanted="rows and a known number of columns (2-D)")
     dtype = _number_type({"X": X.dtype}, missing=False)
     pieces = X.rechunk({1: -1}).to_delayed().ravel().tolist()
-    lengths = _count_rows(pieces) if np.isnan(X.shape[0]) else [int(rows) for rows in X.chunks[0]]
-    return pieces, lengths, dtype, X.shape[1]
+    unknown = np.isnan(X.shape[0])
+    known = CountedPieces(pieces, [] if unknown else [int(rows) for rows in X.chunks[0]], [""] * len(pieces), 0)
+    return _count_rows(pieces) if unknown else known, dtype, X.shape[1]
 
 
 def _number_type(dtypes: Mapping[str, Any], missing: bool) -> np.dtype[Any]:
@@ -337,9 +358,15 @@ def _number_type(dtypes: Mapping[str, Any], missing: bool) -> np.dtype[Any]:
     return np.dtype(np.float32 if all(kind == np.float32 for kind in dtypes.values()) else np.float64)
 
 
-def _count_rows(pieces: list[Any]) -> list[int]:
+def _count_rows(pieces: list[Any]) -> CountedPieces:
     # One task each, where the piece is: a task for several would bring them together.
-    return list(compute_tasks(*(delayed(len)(piece) for piece in pieces)))
+    found = compute_tasks(*(delayed(_length_and_place)(piece) for piece in pieces))
+    return CountedPieces(pieces, [rows for rows, _ in found], [place for _, place in found], 1)
+
+
+def _length_and_place(piece: Any) -> tuple[int, str]:
+    """The rows of a partition, and the worker that has it."""
+    return len(piece), worker_address()
 
 
 def _has_weight(part: Any, column: str | None) -> bool:

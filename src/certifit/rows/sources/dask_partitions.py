@@ -5,16 +5,17 @@ smaller than they might be are therefore joined to groups. Whatever the partitio
 table in memory has borders of blocks, so that sums have its bits: the rows of a block that two partitions share go to
 the second. What is lazy would be read or computed anew in every pass, and rows of a frame
 would be cut out of its columns and checked; from the second pass on their blocks are held where there is room, a few
-runs of partitions for each worker's thread, and a line says so.
+runs of partitions for each worker's thread, of those that the same worker has, and a line says so.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import dask
@@ -37,6 +38,9 @@ class PartitionTuning:
     held_share: float = 0.5  # of the memory that is free, at most, that held blocks take
     runs_per_thread: int = 4  # of held partitions, each one task of a pass: enough that no thread waits long
     sums_of_a_task: int = 16  # that one task adds; a power of two
+    look_seconds: float = 2.0  # between two looks at whether a cluster whose answer is waited for has workers
+    worker_seconds: float = 300.0  # for the first worker of a cluster that has none
+    reach_seconds: float = 30.0  # for a client to reach its scheduler
 
 
 class DaskPartition(NamedTuple):
@@ -49,12 +53,11 @@ class DaskPartition(NamedTuple):
     rows: int
 
 
-class HeldRun(NamedTuple):
-    """Consecutive partitions whose blocks of rows one worker holds."""
+class PartitionRun(NamedTuple):
+    """Some partitions, ascending, that one task of a pass is given."""
 
-    blocks: Any  # a task that gives the list of each partition's blocks
-    first: int  # number of the first partition
-    length: int
+    numbers: Sequence[int]
+    parts: Any  # a task that gives the list of each partition's blocks, held by a worker; or their arguments
 
 
 class PartitionStore:
@@ -62,24 +65,27 @@ class PartitionStore:
 
     tuning: ClassVar[PartitionTuning] = PartitionTuning()
 
-    def __init__(self, parts: list[DaskPartition], row_bytes: float, passes: int, joined: bool) -> None:
+    def __init__(
+        self, parts: list[DaskPartition], row_bytes: float, passes: int, joined: bool, owners: Sequence[str] = ()
+    ) -> None:
         self.parts, self.bytes = parts, row_bytes * sum(part.rows for part in parts)
         self.joined = joined  # of smaller ones, which would be done again in every pass
         self.passes = passes  # begun so far; counting the rows of partitions is one
-        self.runs: list[HeldRun] = []  # none where blocks are not held
+        self.owners = owners or [""] * len(parts)  # the worker that has each partition, where that is known
+        self.runs: list[PartitionRun] = []  # none where blocks are not held
 
-    def begin_pass(self, cut: Callable[[list[DaskPartition]], Any]) -> list[Any]:
+    def begin_pass(self, cut: Callable[[list[DaskPartition]], Any]) -> list[PartitionRun]:
         """The partitions that each task of one more pass is given; `cut` makes lists of blocks of them."""
         self.passes += 1
         if self.passes == 2:
             self._hold(cut)
-        return [run.blocks for run in self.runs] or [[tuple(part)] for part in self.parts]
+        return self.runs or [PartitionRun([number], [tuple(part)]) for number, part in enumerate(self.parts)]
 
     def partition(self, number: int) -> Any:
         """One partition, as tasks take it: its arguments, or a task that gives its blocks."""
         for run in self.runs:
-            if run.first <= number < run.first + run.length:
-                return run.blocks[number - run.first]
+            if number in run.numbers:
+                return run.parts[run.numbers.index(number)]
         return tuple(self.parts[number])
 
     def compute(self, *tasks: Any) -> tuple[Any, ...]:
@@ -96,9 +102,12 @@ class PartitionStore:
         count = 1
         while 2 * count * self.tuning.runs_per_thread * thread_total() <= len(self.parts):
             count *= 2  # a run of 2^k partitions is a subtree of their sum
-        firsts = range(0, len(self.parts), count)
-        held = keep_on_workers([cut(self.parts[k : k + count]) for k in firsts])
-        self.runs = [HeldRun(*run) for run in zip(held, firsts, repeat(count))]
+        of_owners: dict[str, list[int]] = {}  # so that rows need not go from worker to worker
+        for number, owner in enumerate(self.owners):
+            of_owners.setdefault(owner, []).append(number)
+        runs = [own[k : k + count] for own in of_owners.values() for k in range(0, len(own), count)]
+        held = keep_on_workers([cut([self.parts[number] for number in run]) for run in runs])
+        self.runs = [PartitionRun(*run) for run in zip(runs, held, strict=True)]
         where = "the workers of the Dask cluster" if current_client() is not None else "this process"
         tell_reader(f"certifit: {self.bytes / 1e6:,.0f} MB of rows, lazy and read in every pass, are held by {where}")
 
@@ -171,7 +180,51 @@ def take_from(pieces: Sequence[Any], first: int, last: int) -> list[Any]:
 # ------------------------------------------------------------------------------------------------ the cluster
 def compute_tasks(*tasks: Any, stood: str = "") -> tuple[Any, ...]:
     """The results of tasks; `stood` says in an error what they were for."""
-    return _answered(dask.compute, tasks, stood)
+    return _answered(_computed, tasks, stood)
+
+
+def _computed(*tasks: Any) -> tuple[Any, ...]:
+    """The results of tasks, from the current cluster as soon as it has workers, or from threads of this process."""
+    client = current_client()
+    if client is None:
+        return dask.compute(*tasks)
+    from distributed import wait
+
+    tuning, begin, told = PartitionStore.tuning, time.monotonic(), False
+    futures = client.compute(list(tasks))
+    try:
+        while True:
+            try:
+                wait(futures, timeout=tuning.look_seconds)
+                return tuple(client.gather(futures))
+            except TimeoutError:
+                # Tasks wait for ever where nobody runs them; that they wait has an adaptive cluster start workers.
+                reached = client.status == "running"
+                if reached and client.nthreads():
+                    begin, told = time.monotonic(), False
+                elif time.monotonic() - begin > (tuning.worker_seconds if reached else tuning.reach_seconds):
+                    raise _without_workers(client, time.monotonic() - begin) from None
+                elif not told:
+                    tell_reader(f"certifit: {_named(client)} has no workers; waiting for the first one")
+                    told = True
+    finally:
+        for future in futures:
+            future.release()
+
+
+def _named(client: Any) -> str:
+    """A cluster in words."""
+    return f"the Dask cluster {getattr(client.scheduler, 'address', '')}".rstrip()
+
+
+def _without_workers(client: Any, seconds: float) -> DataError:
+    """What to say where no worker came."""
+    return DataError(
+        got=f"no workers of {_named(client)} for {seconds:.0f} s (its client is {client.status})",
+        wanted="at least one worker",
+        fix="Start workers, and wait for them with client.wait_for_workers(1) where they take longer; or close a "
+        "client that was left behind: dask.distributed.default_client().close().",
+    )
 
 
 def keep_on_workers(tasks: list[Any]) -> list[Any]:
@@ -181,7 +234,7 @@ def keep_on_workers(tasks: list[Any]) -> list[Any]:
 
 def _answered(ask: Callable[..., tuple[Any, ...]], tasks: Sequence[Any], stood: str = "") -> tuple[Any, ...]:
     try:
-        if not _inside_a_task():
+        if not worker_address():
             return ask(*tasks)
         from distributed import worker_client
 
@@ -218,22 +271,22 @@ def _unread(error: OSError) -> DataError:
     )
 
 
-def _inside_a_task() -> bool:
-    """Whether this thread runs a task of a Dask worker."""
+def worker_address() -> str:
+    """The address of the Dask worker of which this thread runs a task; empty where it runs none."""
     if "distributed" not in sys.modules:
-        return False
+        return ""
     from distributed import get_worker
 
     try:
-        get_worker()
+        return str(get_worker().address)
     except ValueError:
-        return False
-    return True
+        return ""
 
 
 def current_client() -> Any:
     """The client of the cluster that computes tasks; None where threads of this process do."""
-    if "distributed" not in sys.modules or dask.config.get("scheduler", None) in ("threads", "sync", "processes"):
+    named = dask.config.get("scheduler", None) in (None, "dask.distributed", "distributed")
+    if not named or "distributed" not in sys.modules:
         return None
     from distributed import get_client
 
@@ -259,7 +312,7 @@ def thread_total() -> int:
     client = current_client()
     if client is None:
         return thread_count()
-    return max(1, sum(worker["nthreads"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()))
+    return max(1, sum(client.nthreads().values()))
 
 
 def _has_work(task: Any) -> bool:

@@ -146,10 +146,15 @@ def code_rows(rows: Rows, borders: list[Array]) -> CodedColumns:
     parts = rows.each(partial(_code_block, keys, bins, np.uint8 if most < 254 else np.uint16))
     least, largest = (np.array([part[1][side] for part in parts]) for side in (0, 1))
     low, high = least.min(axis=0), largest.max(axis=0)
-    return CodedColumns(
-        borders, np.concatenate([part[0] for part in parts], axis=1), [a[:m] for a, m in zip(low, bins, strict=True)],
-        [b[:m] for b, m in zip(high, bins, strict=True)],
-    )  # fmt: skip
+    parts.reverse()  # each is let go when it is copied
+    codes = np.empty((len(borders), sum(part[0].shape[1] for part in parts)), parts[0][0].dtype)
+    start = 0
+    while parts:
+        part = parts.pop()[0]
+        codes[:, start : start + part.shape[1]] = part
+        start += part.shape[1]
+    ends = [[own[:m] for own, m in zip(side, bins, strict=True)] for side in (low, high)]
+    return CodedColumns(borders, codes, *ends)
 
 
 def _code_block(keys: Array, bins: Array, kind: type, block: Block) -> tuple[Array, Array]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -99,8 +100,7 @@ def _one_round(
     sets = [exact] if closed else [exact, relaxed]
     costs = TreeSearch(coded, target, stop).costs(sets, asked.depth, asked.least)
     upper = costs[0].root()
-    everywhere = np.ones(coded.codes.shape[1], bool)
-    root, cost = _planned(upper, exact, coded, everywhere), upper.cost
+    root, cost = _planned(upper, exact, coded), upper.cost
     if before is not None and before.cost <= cost:
         root, cost = before.root, before.cost
     rounds = 1 if before is None else before.rounds + 1
@@ -113,27 +113,61 @@ def _one_round(
     return BoundedTree(root, cost, bound, coded.borders, rounds, costs[0].leaf), bins
 
 
-def _planned(node: BestNode, candidates: SplitCandidates, coded: CodedColumns, inside: Array) -> PlannedNode:
-    """A node with its question in the values of the columns; `inside` (n,) are the rows that reach it.
+@dataclass(frozen=True)
+class CodedQuestion:
+    """A question in the codes of a column: those below `low` go to the left."""
+
+    column: int
+    low: int
+    missing_left: bool
+
+    def sides(self, coded: CodedColumns, rows: slice) -> tuple[Array, Array]:
+        """Which of some rows go to the left, and which lack the value."""
+        codes = coded.codes[self.column][rows]
+        lost = codes == coded.bins(self.column)
+        return np.where(lost, self.missing_left, codes < self.low), lost
+
+
+Path: TypeAlias = tuple[tuple[CodedQuestion, bool], ...]  # the questions from the root down, and whether to the left
+
+
+def _side_counts(question: CodedQuestion, coded: CodedColumns, path: Path, step: int = 65_536) -> tuple[int, ...]:
+    """Of the rows that a path leads to, how many a question sends left and right, and how many lack the value."""
+    counts = np.zeros(3, np.int64)
+    for start in range(0, coded.codes.shape[1], step):
+        rows = slice(start, start + step)
+        inside = np.ones(len(coded.codes[0][rows]), bool)
+        for above, goes_left in path:
+            inside &= above.sides(coded, rows)[0] == goes_left
+        left, lost = question.sides(coded, rows)
+        lost &= inside
+        counts += [(inside & left & ~lost).sum(), (inside & ~left & ~lost).sum(), lost.sum()]
+    return tuple(counts.tolist())
+
+
+def _planned(node: BestNode, candidates: SplitCandidates, coded: CodedColumns, path: Path = ()) -> PlannedNode:
+    """A node with its question in the values of the columns; `path` leads to the rows that reach it.
 
     Where sums are rounded, a question that sends all rows to one side may seem to gain: it is left out.
     """
     c = node.candidate
     if c < 0:
         return PlannedNode()
-    j = int(candidates.column[c])
-    codes, lost = coded.codes[j], inside & (coded.codes[j] == coded.bins(j))
-    left = inside & (codes < candidates.low[c]) & ~lost
-    right = inside & ~left & ~lost
-    # Where no value is missing, to the side with more rows, as in other trees.
-    missing_left = bool(candidates.missing_left[c]) if lost.any() else bool(2 * left.sum() > inside.sum())
-    left, right = (left | lost, right) if missing_left else (left, right | lost)
+    j, missing_left = int(candidates.column[c]), bool(candidates.missing_left[c])
+    question = CodedQuestion(j, int(candidates.low[c]), missing_left)
+    left, right, lost = _side_counts(question, coded, path)
+    if not lost:  # to the side with more rows, as in other trees
+        question = replace(question, missing_left=left > right)
+    left, right = (left + lost, right) if question.missing_left else (left, right + lost)
     children = node.children or (BestNode(-1, math.nan), BestNode(-1, math.nan))
-    if not (left.any() and right.any()):
-        return _planned(children[0] if left.any() else children[1], candidates, coded, inside)
-    at = math.inf if candidates.low[c] == coded.bins(j) else coded.threshold(j, int(candidates.bin[c]))
-    below = [_planned(child, candidates, coded, side) for child, side in zip(children, (left, right), strict=True)]
-    return PlannedNode(j, at, missing_left, tuple(below))
+    if not (left and right):
+        return _planned(children[0] if left else children[1], candidates, coded, path)
+    at = math.inf if question.low == coded.bins(j) else coded.threshold(j, int(candidates.bin[c]))
+    below = [
+        _planned(child, candidates, coded, (*path, (question, side)))
+        for child, side in zip(children, (True, False), strict=True)
+    ]
+    return PlannedNode(j, at, question.missing_left, tuple(below))
 
 
 def empty_tree(root: PlannedNode, d: int, classes: int) -> Tree:

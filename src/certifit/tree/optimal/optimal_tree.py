@@ -7,7 +7,7 @@ where the bounds differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -40,7 +40,8 @@ class OptimalTree(TreeModel):
     borders_: list[Array]
 
     def _search(self, rows: Rows, target: TargetStatistics) -> BoundedTree:
-        least = float(self.min_weight_fraction_leaf) * float(target.weight.sum())
+        total = float(rows.n_rows if target.weight is None else target.weight.sum())
+        least = float(self.min_weight_fraction_leaf) * total
         return bounded_search(rows, target, AskedTree(int(self.max_depth), self.max_bins, self.time_limit, least))
 
     def _certified(self, rows: Rows, tree: Tree, found: BoundedTree, attributes: Attributes) -> Attributes:
@@ -57,9 +58,19 @@ class OptimalTree(TreeModel):
         return float(self.certificate_.bound)
 
 
-def _positive(rows: Rows, part: Callable[[Block], Array]) -> Array:
-    """A number for each row with a positive weight."""
-    return np.concatenate(rows.each(lambda block: part(block)[block.w > 0]))
+class PositiveRows:
+    """What is kept of each row with a positive weight: few bytes, for there may be more rows than memory holds."""
+
+    def __init__(self, rows: Rows) -> None:
+        weight = rows.map(lambda block: block.w)
+        self.rows, self.chosen = rows, None if (weight > 0).all() else weight > 0  # None where all are
+        weight = weight if self.chosen is None else weight[self.chosen]
+        self.weight = None if (weight == 1).all() else weight  # (n,), None where all are 1
+
+    def map(self, part: Callable[[Block], Array]) -> Array:
+        """A number for each of them."""
+        found = self.rows.map(part)
+        return found if self.chosen is None else found[self.chosen]
 
 
 class OptimalTreeClassifier(ClassifierMixin, OptimalTree):
@@ -115,11 +126,12 @@ class OptimalTreeClassifier(ClassifierMixin, OptimalTree):
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         labels = encode_labels(rows, fewest=1)
         weighted, k = apply_class_weight(labels, self.class_weight), len(labels.classes)
-        y = _positive(weighted, lambda block: np.asarray(block.y)).astype(np.int32)
-        target = TargetStatistics(y, _positive(weighted, lambda block: block.w), None, k)
-        found = self._search(weighted, target)
+        positive, small = PositiveRows(weighted), np.min_scalar_type(k - 1)
+        y = positive.map(lambda block: np.asarray(block.y).astype(small))
+        found = self._search(weighted, TargetStatistics(y, positive.weight, None, k))
         plan = empty_tree(found.root, weighted.n_features, k)
-        tree = _with_shares(plan, _class_sums(plan, _positive(weighted, plan.apply_block), y, target.weight))
+        leaf = positive.map(lambda block: plan.apply_block(block).astype(np.uint8))
+        tree = _with_shares(plan, _class_sums(plan, leaf, y, positive.weight))
         return self._certified(weighted, tree, found, {"classes_": labels.classes})
 
     def _shares(self, block: Block) -> Array:
@@ -181,13 +193,13 @@ class OptimalTreeRegressor(RegressorMixin, OptimalTree):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
-        y, w = _positive(rows, lambda block: np.asarray(block.y)), _positive(rows, lambda block: block.w)
-        away = y - np.average(y, weights=w)
-        target = TargetStatistics(None, w, np.column_stack([w, w * away, w * away**2]), 3, SQUARES)
-        found = self._search(rows, target)
-        plan = empty_tree(found.root, rows.n_features, 1)
+        positive = PositiveRows(rows)
+        y, w = positive.map(lambda block: np.asarray(block.y)), positive.weight
         centre = float(np.average(y, weights=w))
-        leaf, tree = _positive(rows, plan.apply_block), replace(plan, value=np.full(plan.value.shape, centre))
+        found = self._search(rows, TargetStatistics(None, w, y, 3, SQUARES, centre))
+        plan = empty_tree(found.root, rows.n_features, 1)
+        leaf = positive.map(lambda block: plan.apply_block(block).astype(np.uint8))
+        tree = replace(plan, value=np.full(plan.value.shape, centre))
         # Twice, the second time about the means found: what rounding far from a mean would leave.
         for _ in range(2):
             tree = _with_means(tree, _amount_sums(tree, leaf, y, w))
@@ -229,20 +241,33 @@ def _leaves_below(tree: Tree) -> Array:
     return below
 
 
-def _class_sums(tree: Tree, leaf: Array, y: Array, w: Array) -> PassingSums:
+def _runs(n: int, rows: int = 65_536) -> Iterator[slice]:
+    """Runs of so many rows, whose temporary numbers take little memory."""
+    return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
+
+
+def _class_sums(tree: Tree, leaf: Array, y: Array, w: Array | None) -> PassingSums:
     m, k = tree.node_count, tree.value.shape[2]
     below = _leaves_below(tree).astype(np.int64)
-    weight = np.bincount(leaf * k + y, w, m * k).reshape(m, k)
-    return PassingSums(below @ np.bincount(leaf, minlength=m), np.einsum("ml,lk->mk", below, weight))
+    weight = np.zeros(m * k)
+    for rows in _runs(len(leaf)):
+        np.add.at(weight, leaf[rows].astype(np.int64) * k + y[rows], 1.0 if w is None else w[rows])
+    totals = np.einsum("ml,lk->mk", below, weight.reshape(m, k))
+    return PassingSums(below @ np.bincount(leaf, minlength=m), totals)
 
 
-def _amount_sums(tree: Tree, leaf: Array, y: Array, w: Array) -> PassingSums:
-    totals, rows = np.empty((tree.node_count, 3)), np.empty(tree.node_count, np.int64)
-    for k, below in enumerate(_leaves_below(tree)):
-        here = below[leaf]
-        away, own = y[here] - tree.value[k, 0, 0], w[here]
-        totals[k], rows[k] = [(own * away**power).sum() for power in range(3)], len(own)
-    return PassingSums(rows, totals)
+def _amount_sums(tree: Tree, leaf: Array, y: Array, w: Array | None) -> PassingSums:
+    leaves_below = _leaves_below(tree)
+    runs = [*_runs(len(leaf))]
+    found, rows = np.empty((tree.node_count, 3, len(runs))), np.zeros(tree.node_count, np.int64)
+    for number, run in enumerate(runs):
+        for k, below in enumerate(leaves_below):
+            here = below[leaf[run]]
+            away = y[run][here] - tree.value[k, 0, 0]
+            own = np.ones(len(away)) if w is None else w[run][here]
+            found[k, :, number] = [(own * away**power).sum() for power in range(3)]
+            rows[k] += len(own)
+    return PassingSums(rows, found.sum(axis=-1))
 
 
 def _with_shares(tree: Tree, found: PassingSums) -> Tree:

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -34,20 +35,26 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class TargetStatistics:
-    """What rows add to the statistics of their bins: a class and a weight, or moments."""
+    """What rows add to the statistics of their bins: a class and a weight, or the moments of an amount."""
 
-    labels: Array | None  # (n,) int32
-    weight: Array  # (n,)
-    moments: Array | None  # (n, 3) w, w (y - mean), w (y - mean)²
+    labels: Array | None  # (n,) of the least type that holds them
+    weight: Array | None  # (n,); None where all are 1
+    amounts: Array | None  # (n,) y, of which w, w (y - mean) and w (y - mean)² are counted
     channels: int
     kind: int = MISCLASSIFIED  # what a leaf costs
+    mean: float = 0.0  # of the amounts
 
-    def add(self, rows: slice, region: Array, codes: Array, stats: Array) -> None:
-        """Add a run of rows to the histogram (regions, bins + 1, channels) of their regions and a column's bins."""
+    def add(self, rows: slice, region: Array, codes: Sequence[Array], stats: Sequence[Array]) -> None:
+        """Add a run of rows to the histograms (regions, bins + 1, channels) of their regions and columns' bins."""
+        weight = np.ones(len(region)) if self.weight is None else self.weight[rows]
         if self.labels is not None:
-            count_labels(region[rows], codes[rows], self.labels[rows], self.weight[rows], stats)
-        elif self.moments is not None:
-            count_moments(region[rows], codes[rows], self.moments[rows], stats)
+            labels = self.labels[rows].astype(np.int32, copy=False)
+            for code, own in zip(codes, stats, strict=True):
+                count_labels(region, code[rows], labels, weight, own)
+        elif self.amounts is not None:
+            away = self.amounts[rows] - self.mean
+            for code, own in zip(codes, stats, strict=True):
+                count_moments(region, code[rows], away, weight, own)
 
     def leaf_costs(self, stats: Array, least: float = 0.0) -> Array:
         """The cost of regions (channels, r) as leaves (r,); inf below the least weight of a leaf."""
@@ -160,6 +167,14 @@ class CountTuning:
     kept_bytes: int = 2**28  # of histograms of pairs of columns that are counted once for both
 
 
+RegionOfRows: TypeAlias = Callable[[slice], Array]  # the number of the region of each row of a run
+
+
+def _everywhere(rows: slice) -> Array:
+    """The one region of all rows."""
+    return np.zeros(rows.stop - rows.start, np.uint8)
+
+
 class TreeSearch:
     """Finds the best trees over sets of candidates, all from the same histograms."""
 
@@ -172,11 +187,10 @@ class TreeSearch:
     ) -> None:
         self.coded, self.target, self.deadline, self.tuning = coded, target, deadline, tuning
         self.d = len(coded.codes)
-        self.everywhere = np.zeros(coded.codes.shape[1], np.uint8)
 
     def costs(self, sets: Sequence[SplitCandidates], depth: int, least: float = 0.0) -> list[RegionCosts]:
         """The costs of the regions of every set of candidates; only leaves of the first have a least weight."""
-        whole = next(self._counted(self.everywhere, 1, range(1))).sum(axis=1)
+        whole = next(self._counted(_everywhere, 1, range(1))).sum(axis=1)
         leaf = float(self.target.leaf_costs(whole.T.copy())[0])
         found = [RegionCosts(candidates, depth, leaf, 0.0 if i else least) for i, candidates in enumerate(sets)]
         parallel_map(lambda j: self._lay_out(found, j), range(self.d))
@@ -188,7 +202,7 @@ class TreeSearch:
             parallel_map(lambda pair: self._split_pairs(found, *pair), pairs)
         return found
 
-    def _counted(self, region: Array, regions: int, columns: range) -> Iterator[Array]:
+    def _counted(self, region: RegionOfRows, regions: int, columns: range) -> Iterator[Array]:
         """The histograms (regions, bins + 1, channels) along some columns, one after another."""
         codes, step = self.coded.codes, self.tuning.block_rows
         size = 8 * regions * self.target.channels * max(self.coded.bins(j) + 1 for j in columns)
@@ -199,8 +213,8 @@ class TreeSearch:
             for start in range(0, codes.shape[1], step):
                 if time.monotonic() > self.deadline:
                     raise OutOfTimeError
-                for j, stats in zip(some, found, strict=True):
-                    self.target.add(slice(start, start + step), region, codes[j], stats)
+                rows = slice(start, min(start + step, codes.shape[1]))
+                self.target.add(rows, region(rows), [codes[j] for j in some], found)
             yield from found
 
     def _pairs_of_columns(self) -> Callable[[int], Iterable[Array]]:
@@ -208,7 +222,7 @@ class TreeSearch:
         bins = np.array([self.coded.bins(j) + 1 for j in range(self.d)])
 
         def counted(a: int, first: int = 0) -> Iterator[Array]:
-            return self._counted(self.coded.codes[a], int(bins[a]), range(first, self.d))
+            return self._counted(self.coded.codes[a].__getitem__, int(bins[a]), range(first, self.d))
 
         if bins.sum() ** 2 / 2 * self.target.channels * 8 > self.tuning.kept_bytes:
             return counted
@@ -225,7 +239,7 @@ class TreeSearch:
 
     def _lay_out(self, found: Sequence[RegionCosts], j: int) -> None:
         """The sides of column j's candidates as leaves."""
-        stats = next(self._counted(self.everywhere, 1, range(j, j + 1)))
+        stats = next(self._counted(_everywhere, 1, range(j, j + 1)))
         for costs in found:
             costs.leaves[costs.span(j)] = self.target.leaf_costs(costs.fold(stats, j)[0].T.copy(), costs.least)
 
@@ -244,8 +258,11 @@ class TreeSearch:
         """The best splits of regions of two conditions, on columns a <= b, along any column."""
         codes, inner = self.coded.codes, self.coded.bins(b) + 1
         outer = self.coded.bins(a) + 1
-        region = codes[a].astype(np.int32) * inner + codes[b]
         work = []
+
+        def region(rows: slice) -> Array:
+            return codes[a][rows].astype(np.int32) * inner + codes[b][rows]
+
         for costs in found:
             shape = (costs.span(a).stop - costs.span(a).start, costs.span(b).stop - costs.span(b).start)
             if shape[0] * shape[1]:

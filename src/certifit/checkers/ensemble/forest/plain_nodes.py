@@ -76,7 +76,8 @@ def check_nodes(claimed: ClaimedTree, at: Array, y: Array, w: Array) -> tuple[fl
     """
     tree, m = claimed.tree, len(claimed.tree.left)
     here = w > 0
-    at, y, w = at[here], y[here], w[here]
+    if not here.all():
+        at, y, w = at[here], y[here], w[here]
     rounding = 16 * np.log2(2 + len(y)) * EPS
     rows, weight = add_up(tree, np.bincount(at, minlength=m)), add_up(tree, np.bincount(at, w, m))
     if rows.min() == 0:  # a node that no row reaches
