@@ -21,7 +21,7 @@ from certifit.rows import Array
 from certifit.rows.threads import parallel_map, thread_count
 from certifit.tree.exact import plain_steps, step_loops
 from certifit.tree.exact.category_loops import CategoryOrders
-from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules
+from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules, empty_scratch
 from certifit.tree.exact.growth_loops import (
     GrowthRules,
     NodeTable,
@@ -43,7 +43,7 @@ class GrowthTuning:
 PLAIN_FIRST = PlainFirst(grow_subtree)
 # The steps are as much to compile as the rest. Until that is done, or seems worth it, a table of moderate size is one
 # subtree, which one thread grows.
-ALONE_FIRST = PlainFirst(step_loops.best_split, PlainTuning(most_entries=2_000_000))
+ALONE_FIRST = PlainFirst(step_loops.split_with_room, PlainTuning(most_entries=2_000_000))
 
 
 def sorted_table(X: Array, sums: TargetSums, monotone: Array) -> SortedTable:
@@ -149,7 +149,8 @@ class TreeGrower:
         rows, levels = int(nodes.end[k] - nodes.start[k]), self.growth.depth - int(nodes.depth[k])
         own = empty_subtree(most_nodes(rows, levels), nodes, k)
         rules = (self.growth, self.rules)
-        made = grow_subtree(self.table, self.y, rules, own, self.medians, self.means, self.categories)
+        scratch = empty_scratch(len(self.table.entries), self.rules.channels, rows, self.medians is not None)
+        made = grow_subtree(self.table, self.y, rules, own, self.medians, self.means, self.categories, scratch)
         return own.as_table(made)
 
     def _graft(self, k: int, subtree: NodeTable) -> None:
