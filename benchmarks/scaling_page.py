@@ -27,8 +27,9 @@ measured, because it would have taken too long, or time was over.
 
 """
 KEPT = """Trees are grown on codes of a byte for each column, beside targets, weights, slopes or scores, and
-an order of the rows for each tree that grows; forests know the order and the weights of draws; linear machines a dual
-variable and a margin of each row; TrimmedPCA's attributes say of each row how far away it is."""
+an order of the rows for each tree that grows; forests know the order and the weights of draws; linear machines of the
+plain hinge hold the slacks of all rows, among which the middle of the best intercepts is found; TrimmedPCA's
+attributes say of each row how far away it is."""
 TASKS = ("fit", "answer", "audit")
 
 

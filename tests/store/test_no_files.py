@@ -71,6 +71,18 @@ def test_a_table_that_memory_does_not_hold_is_refused_as_it_is_read(tmp_path, mo
         open_source(path).whole()
 
 
+@pytest.mark.parametrize("skipped", ["", "sep=;\n"])
+def test_more_columns_than_memory_can_read_are_refused_before_they_are(skipped, tmp_path, monkeypatch):
+    """A header of a megabyte names half a million columns, and each takes a reader many kilobytes."""
+    mark, path = ";" if skipped else ",", tmp_path / "wide.csv"
+    path.write_text(f"{skipped}{mark.join('a' * 500_000)}\n{mark.join('1' * 500_000)}\n")
+    monkeypatch.setattr("certifit.rows.sources.csv.available_bytes", lambda: 1e9)
+    with pytest.raises(DataError, match=r"with 500,000 columns; wanted at most 23,333, for which there is memory"):
+        open_source(path)
+    path.write_text(f"{skipped}{mark.join(f'x{j}' for j in range(300))}\n{mark.join('1' * 300)}\n")
+    assert len(open_source(path).schema) == 300
+
+
 def test_offsets_outside_of_a_feather_file_are_refused(tmp_path):
     path = tmp_path / "t.feather"
     words = pa.table({"word": [f"word {i}" for i in range(1000)]})

@@ -14,12 +14,12 @@ from certifit.checkers.ensemble.adaboost import (
     ScanTuning,
     certify_boosting,
 )
-from certifit.checkers.ensemble.learner_trees import nodes_of_learners
 from certifit.checkers.ensemble.soft_margin import certify_soft_margin
 from certifit.checkers.ensemble.validation_rows import without_validation_rows
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.learner_trees import nodes_of_learners
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Certificate, Estimator, Setting
 from certifit.exceptions import DataError

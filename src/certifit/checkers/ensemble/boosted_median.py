@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from certifit.checkers.ensemble.learner_trees import nodes_of_learners
 from certifit.checkers.ensemble.validation_rows import without_validation_rows
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.plain.dual_points import EPS, summation_error
+from certifit.checkers.tree.learner_trees import nodes_of_learners
 from certifit.core import Certificate, Check, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows

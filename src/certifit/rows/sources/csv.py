@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from certifit.exceptions import DataError, warn_caller
+from certifit.rows.sources.memory import available_bytes
 from certifit.rows.sources.table import Batches, FileStamp, ReadTuning, Table, Types, explain_read_errors
 from certifit.rows.sources.text_encoding import find_encoding
 
@@ -44,6 +45,7 @@ class CsvFile(Table):
         with explain_read_errors(self.stamps, self._explain):
             found = find_encoding(self.stamps[0], encoding)
             self.encoding, self.dialect = found.name, _find_dialect(path, found.name)
+            self._check_width()
         if found.assumed:
             warn_caller(found.words(path))
         with self._open({}) as reader:
@@ -58,6 +60,21 @@ class CsvFile(Table):
         )
         kinds = [pa.string() if name in codes else kind for name, kind in zip(self.header, kinds, strict=True)]
         self.schema = pa.schema(list(zip(self.header, kinds, strict=True)))
+
+    def _check_width(self) -> None:
+        """Refuse more columns than there is memory to read."""
+        tuning = ReadTuning()
+        with pa.input_stream(self.path) as file:
+            head = file.read(tuning.csv_block_bytes).decode(self.encoding, "replace").lstrip("\ufeff\r\n")
+        columns = head.split("\n", self.dialect.skipped + 1)[self.dialect.skipped :][:1]
+        found = 1 + sum(line.count(self.dialect.separator) for line in columns)
+        most = int(tuning.memory_share * available_bytes() / tuning.csv_column_bytes)
+        if found > most:
+            raise DataError(
+                got=f"{str(self.path)!r} with {found:,} columns",
+                wanted=f"at most {most:,}, for which there is memory",
+                fix="Turn it round, if its rows are the columns; or keep those that are needed.",
+            )
 
     def _codes(self, whole: list[str]) -> set[str]:
         """Those of some columns of whole numbers that have one like 01234 in the first block: zeros say something."""

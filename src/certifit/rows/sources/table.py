@@ -32,6 +32,7 @@ class ReadTuning:
     batch_entries: int = 2**22  # most entries of such a batch
     memory_share: float = 0.7  # of the memory available, that a whole table may take
     csv_block_bytes: int = 2**22  # parsed at a time; the first block decides the types of the columns
+    csv_column_bytes: float = 30e3  # that reading one more column takes, whose name and values may be a few letters
 
     def rows_at_a_time(self, columns: int, rows: int) -> int:
         """Return how many rows to decode at a time where a block has `rows` rows."""

@@ -84,21 +84,24 @@ class SubtreeNodes(NamedTuple):
 
     def as_table(self, made: int) -> NodeTable:
         """The first nodes, so many of them."""
-        columns = {name: self.node[name][:made].copy() for name in NODE.names or ()}
+        node = self.node[:made].view(NODE, np.ndarray)  # record arrays take long to find their fields
+        columns = {name: node[name].copy() for name in NODE.names or ()}
         return NodeTable(limits=self.limits[:made].copy(), sums=self.sums[:made].copy(), **columns)
 
 
 def empty_subtree(m: int, root: NodeTable, k: int) -> SubtreeNodes:
     """Room for m nodes, the first of which is node k of a table."""
-    # A record array: its entries have fields by name also where loops are run as Python.
-    node = np.zeros(m, NODE).view(np.recarray)
+    node = np.zeros(m, NODE)
     node["left"] = node["right"] = node["column"] = -1
     node["threshold"] = np.nan
     for name in NODE.names or ():
         node[name][0] = getattr(root, name)[k]
     sums = np.zeros((m, root.sums.shape[1]), np.int64)
     sums[0] = root.sums[k]
-    return SubtreeNodes(node, np.tile(root.limits[k], (m, 1)), sums)
+    # A record array: its entries have fields by name also where loops are run as Python.
+    limits = np.empty((m, 2))
+    limits[:] = root.limits[k]
+    return SubtreeNodes(node.view(np.recarray), limits, sums)
 
 
 @written_into_loops_uncounted
