@@ -48,7 +48,7 @@ def cost_of_missing(title: str, what: str, steps: Mapping[str, Callable[[], Any]
             if turn:  # the first calls compile
                 seconds[name].append(taken)
                 others += foreign
-    busy = others / (2 * sum(map(sum, seconds.values())))
+    busy = max(0.0, others / (2 * sum(map(sum, seconds.values()))))  # ticks may count less than was used
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     ratios = {name: median / medians["complete"] for name, median in medians.items()}
     asked = ratios["10 % missing at random"]

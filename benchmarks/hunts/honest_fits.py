@@ -27,7 +27,7 @@ from certifit.exceptions import InseparableWarning
 from certifit.linear_model.glm.glm import CollinearWarning
 from certifit.manifold.neighbours import DisconnectedWarning
 from certifit.svm.kernel.kernel_machine import IndefiniteKernelWarning
-from certifit.svm.nu.nu_training import LargeNuWarning
+from certifit.svm.nu.nu_training import LargeNuWarning, SmallNuWarning
 
 ALLOWED = (
     ConvergenceWarning,
@@ -37,6 +37,7 @@ ALLOWED = (
     InseparableWarning,
     LargeNuWarning,
     SingularClassWarning,
+    SmallNuWarning,
     UndefinedMetricWarning,  # scikit-learn's, of folds with one row
 )  # a CertificateWarning is a ConvergenceWarning
 # What feature selection says of columns, scikit-learn's splitters and ours of classes with fewer rows than folds,

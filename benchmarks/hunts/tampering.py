@@ -128,8 +128,7 @@ def tampered(value: Any, tamper: Any) -> Iterator[Any]:
             yield from (replace(value, **{name: hurt}) for hurt in tampered(getattr(value, name), tamper))
     elif isinstance(value, BaseEstimator):  # a member of a bag, or what a selector has fitted
         for name in fitted_attributes(value):
-            # Of a member's tree nothing is damaged: compiled loops would follow nodes that point nowhere.
-            if name not in getattr(value, "diagnostics", ()) and not is_dataclass(getattr(value, name)):
+            if name not in getattr(value, "diagnostics", ()):
                 hurts = tampered(getattr(value, name), tamper)
                 yield from (damage(value, name, hurt) for hurt in hurts)
     elif (hurt := _damaged(value.toarray() if sparse.issparse(value) else value, tamper)) is not None:

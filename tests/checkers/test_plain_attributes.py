@@ -186,3 +186,33 @@ def test_no_strength_but_the_setting_counts(weak, strong, name):
     assert not audit(model, X, Y).holds
     setattr(model, f"{name}_", getattr(other, name))
     assert not audit(model, X, Y).holds
+
+
+def test_a_training_state_that_was_taken_away_is_missed():
+    images, labels = np.tile(X, 4)[:20].reshape(20, 4, 4), Y[:20] % 2
+    labels[:10] = 1
+    model = certifit.ConvNetClassifier(layers=(("conv", 2, 3), "relu"), max_iter=2, random_state=0)
+    model.fit(images, labels)
+    assert model.t_ == 40
+    del model.training_state_
+    with pytest.raises(DataError, match="training_state_"):
+        audit(model, images, labels)
+
+
+def test_support_vectors_have_the_precision_of_their_rows():
+    """Whole numbers are the same in single precision, in which they would be reckoned with."""
+    rows = np.rint(X * 4096)
+    model = certifit.SVR(gamma=1e-9).fit(rows, Y)
+    assert audit(model, rows, Y).holds
+    model.support_vectors_ = model.support_vectors_.astype(np.float32)
+    assert (model.support_vectors_ == rows[model.support_]).all()
+    assert not audit(model, rows, Y).holds
+
+
+def test_classes_of_a_kept_estimator_are_looked_at_where_it_never_predicts_them():
+    labels = np.arange(len(X)) % 10 == 0  # too few to be predicted
+    model = certifit.RFECV(certifit.RidgeClassifier(), cv=2).fit(X, labels.astype(int))
+    assert audit(model, X, labels.astype(int)).holds
+    assert not model.predict(X).any()
+    model.estimator_.classes_ = np.array([0, 2])
+    assert not audit(model, X, labels.astype(int)).holds

@@ -13,7 +13,9 @@ import pytest
 
 from benchmarks.hunts.tampering import (
     TAMPERS,
+    TYPE_TAMPERS,
     cut,
+    damage,
     damages,
     derived,
     differ,
@@ -110,6 +112,27 @@ def test_nothing_that_methods_read_can_be_changed_unseen(entry):
 
 
 @every_estimator
+def test_attributes_of_another_type_and_those_that_are_missing_are_noticed(entry):
+    """Methods may fail by them, as the audit may; where it holds, none answers otherwise."""
+    X, y = entry.data()
+    whole = entry.fitted()
+    before, unseen = said(whole, X, y), []
+    for name in set(fitted_attributes(whole)) - set(whole.diagnostics):
+        for tamper, hurt in damages(getattr(whole, name), TYPE_TAMPERS):
+            model = damage(whole, name, hurt)
+            try:
+                holds = audit(model, X, y).holds
+            except (ValueError, AttributeError):  # scikit-learn's NotFittedError is both
+                continue
+            after = said(model, X, y) if holds else before
+            answers = [m for m in before if not str(after.get(m, "Error")).endswith("Error")]
+            changed = [m for m in answers if differ(before[m], after[m], 1e-6)]
+            if changed:
+                unseen.append(f"{name} {tamper.__name__}: {', '.join(changed)}")
+    assert not unseen, unseen
+
+
+@every_estimator
 def test_nothing_follows_from_a_diagnostic_attribute(entry):
     X, y = entry.data()
     whole = entry.fitted()
@@ -146,6 +169,26 @@ def test_settings_that_no_fit_could_have_had_are_refused(entry):
         if name in params and name in model.settings:
             with pytest.raises(ValueError, match=name):
                 audit(copy.deepcopy(model).set_params(**{name: -3}), X, y)
+
+
+class Nothing:
+    """A value that no setting may have."""
+
+
+@every_estimator
+def test_values_of_a_wrong_type_are_refused_by_fit_and_audit(entry):
+    """Every setting that a fit uses, whether declared or not; what is True or False by default is nothing else."""
+    X, y = entry.data()
+    fitted = entry.fitted()
+    for name, value in entry.make().get_params(deep=False).items():
+        if not entry.has(name):
+            continue
+        wrong = [Nothing(), *([1, "yes"] if isinstance(value, bool) else [])]
+        for junk in wrong:
+            with pytest.raises(ValueError, match=name):
+                entry.make(**{name: junk}).fit(X, y)
+            with pytest.raises(ValueError, match=name):
+                audit(copy.deepcopy(fitted).set_params(**{name: junk}), X, y)
 
 
 def test_every_entry_is_looked_at():

@@ -160,7 +160,13 @@ def test_no_components_is_the_mean_alone():
     assert certified(model, X)
 
 
-@pytest.mark.parametrize("bad", [5, -1, True, False, 0.0, 1.0, 2.0, -0.5, np.nan, "all", [2], np.inf], ids=str)
+@pytest.mark.parametrize("bad", [-1, True, False, -0.5, np.nan, "all", [2]], ids=str)
+def test_what_is_no_number_of_components_is_refused(bad):
+    with pytest.raises(DataError, match=r"n_components=.*wanted 'mle', 'cv', a number of at least 0 or None"):
+        PCA(bad).fit(TABLES["iris"])
+
+
+@pytest.mark.parametrize("bad", [5, 0.0, 1.0, 2.0, np.inf], ids=str)
 def test_impossible_numbers_of_components_are_refused(bad):
     with pytest.raises(DataError, match=r"n_components=.*between 0 and min\(n_samples, n_features\)=4"):
         PCA(bad).fit(TABLES["iris"])

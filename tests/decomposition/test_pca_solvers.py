@@ -427,10 +427,15 @@ def test_scikit_learns_pca_is_audited(svd_solver):
     assert audit(theirs, DIGITS).holds
 
 
-@pytest.mark.parametrize("bad", [0, -1, 65, 2.0, "two", True, None])
-def test_impossible_ranks_are_refused(bad):
-    with pytest.raises(DataError, match="a whole number between 1 and the number of features, 64"):
+@pytest.mark.parametrize("bad", [0, -1, 2.0, "two", True, None])
+def test_what_is_no_rank_is_refused(bad):
+    with pytest.raises(DataError, match=r"n_components=.*wanted a whole number of at least 1"):
         TruncatedSVD(bad).fit(DIGITS)
+
+
+def test_a_rank_above_the_number_of_columns_is_refused():
+    with pytest.raises(DataError, match="a whole number between 1 and the number of features, 64"):
+        TruncatedSVD(65).fit(DIGITS)
 
 
 def test_unknown_algorithms_are_refused():

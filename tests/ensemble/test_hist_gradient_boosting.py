@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier as SklearnClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor as SklearnRegressor
@@ -100,6 +100,18 @@ def test_breast_cancer_out_of_sample():
         for cls in (HistGradientBoostingClassifier, SklearnClassifier)
     ]
     assert losses[0] <= losses[1] * 1.1
+
+
+def test_late_stages_of_scikit_learn_are_judged_by_what_they_could_do():
+    """Probabilities near 1 are rounded in single precision, and a root of too little curvature adds nothing."""
+    X, y = load_iris(return_X_y=True)
+    theirs = SklearnClassifier().fit(X, y)
+    assert audit(theirs, X, y).holds
+    theirs._predictors[-40][2].nodes["value"] *= 1.01
+    assert not audit(theirs, X, y).holds
+    early = SklearnClassifier().fit(X, y)
+    early._predictors[3][1].nodes["value"] = 0.0  # could be split, and was
+    assert not audit(early, X, y).holds
 
 
 @pytest.mark.parametrize("settings", [{}, {"max_leaf_nodes": 2}, {"l2_regularization": 3.0, "max_depth": 3}])

@@ -127,7 +127,7 @@ def test_no_number_of_an_elimination_can_be_changed():
             "candidate_scor",
         ),
         (RecursiveElimination(Ridge()), {"ranking_": np.ones(3)}, "ranking_ of shape"),
-        (RecursiveElimination(Ridge()), {"n_features_to_select": 0}, "n_features_to_select=0 for 10 columns"),
+        (RecursiveElimination(Ridge()), {"n_features_to_select": 0}, "n_features_to_select=0; wanted 'auto'"),
         (RecursiveElimination(Ridge()), {"cv": 3}, "as many scores and errors"),
         (SelectFeatures("correlation"), {"k": 0}, "k=0 for 10 columns"),
         (SelectFeatures("correlation"), {"scores_": np.ones(3)}, "scores_ of shape"),

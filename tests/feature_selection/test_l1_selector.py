@@ -365,3 +365,11 @@ def test_missing_fits_of_folds_and_infinite_criteria_are_named():
     del model.fold_coef_
     with pytest.raises(DataError, match="without fold_coef_"):
         certifit.audit(model, table, y)
+
+
+def test_strengths_whose_inverse_overflows_are_refused_in_words():
+    """Columns of denormal numbers: the strengths of the path underflow, and C would be 1 / 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)) * 1e-310, np.arange(30) % 2
+    with pytest.raises(DataError, match=r"whose inverse overflows.*Rescale the columns"):
+        L1Selector(alphas=5).fit(X, y)

@@ -287,6 +287,15 @@ def test_scikit_learn_may_keep_the_last_of_equals():
     assert audit_filter(model, X, y, None, 1e-6).holds
 
 
+def test_two_rows_lie_on_a_line_whatever_their_weights():
+    """r² is 1 and F infinite: with degrees of freedom of half a row, too, what is left is rounding."""
+    X = np.array([[-0.09700006, 1.31604297], [-1.91652965, -1.20974371]])
+    y, w = np.array([208731.55841344, 97627.24967779]), np.array([2.27977844, 0.24015412])
+    model = SelectFeatures("correlation", k=1).fit(X, y, sample_weight=w)
+    np.testing.assert_array_equal(model.scores_, np.inf)
+    assert audit_filter(model, X, y, w, 1e-6).holds
+
+
 @pytest.mark.parametrize("power", [-1030, -700, -230, 230, 700, 1000])
 @pytest.mark.parametrize(
     "score", ["anova", "jeffreys", "binned_information", "correlation", "regression_information"]

@@ -174,6 +174,34 @@ def test_no_score_is_below_the_conjugate(family, link):
             assert (loss(claim, np.full(3, t), y).phi - u * t >= value - 1e-9 * (1 + np.abs(value))).all()
 
 
+@pytest.mark.parametrize(
+    ("claim", "y"),
+    [
+        (GlmClaim("gamma", "log"), 0.75),
+        (GlmClaim("binomial", "logit"), 0.0),
+        (GlmClaim("binomial", "logit"), 1.0),
+        (GlmClaim("negative_binomial", "log", theta=1.0), 0.0),
+    ],
+)
+def test_what_small_dual_numbers_gain_has_all_its_digits(claim, y):
+    """Beside a row of great weight they are small, and 1 - u has lost most of their digits."""
+
+    def entropy(p):
+        return -p * p.ln() if p else Decimal(0)
+
+    for size in (1e-3, 1.0192800608652175e-06, 3.3e-9, 7.7e-13, 0.25, 0.9):
+        u = -size if y == 1 else size
+        value, terms = gain(claim, np.array([u]), np.array([y]))
+        with localcontext() as context:
+            context.prec = 60
+            U, Y = Decimal(u), Decimal(y)
+            if claim.family == "gamma":
+                exact = -U * Y.ln() + entropy(1 - U) - U
+            else:  # of counts with one failure at y = 0 as of classes: H(u, 1 - u)
+                exact = entropy(abs(U)) + entropy(1 - abs(U))
+            assert abs(Decimal(float(value[0])) - exact) <= Decimal(4 * 2.0**-52 * float(terms[0]))
+
+
 def test_outside_the_range_nothing_is_gained():
     for claim, u, y in (
         (GlmClaim("poisson", "log"), -2.0, 1.0),
@@ -461,6 +489,40 @@ def test_covariance_with_an_outlier_of_eight_decades():
     found = model.covariance_ / model.dispersion_ / error / error[:, None]
     np.testing.assert_allclose(found, inverse / error / error[:, None], atol=1e-6)
     assert audit(model, Z, y).holds
+
+
+@pytest.mark.parametrize("covariance", ["classical", "sandwich"])
+def test_covariance_where_curvatures_span_decades(covariance):
+    """Fisher's information, w μ² of a row, inverted in fractions: the rows' own collinearity says nothing of it."""
+    X = np.array([
+        [0, -1, -2, 1, 0, 0], [-1, -1, -1, 0, 0, 0], [1, 0, 0, 1, 1, -1], [-1, 0, 0, -2, 0, 1],
+        [1, -1, -1, -1, 1, -2], [-2, 0, 1, 1, -1, -2], [1, 2, -1, -1, 0, 0], [-3, -1, -1, 1, 1, 1.0],
+    ])  # fmt: skip
+    y = np.array([0.295, 0.96, 0.574, 2.31, 0.0608, 62.0, 1.47, 3.33])
+    w = np.array([6.7e-3, 7.1e-3, 12.2, 4.6e-3, 7.2e-3, 278.9, 1.77, 7.7e-3])
+    model = GeneralizedLinearRegressor("gamma", "inverse", covariance=covariance).fit(X, y, w)
+    A = [[Fraction(1)] + [Fraction(float(v)) for v in row] for row in X]
+    beta = [Fraction(float(v)) for v in (model.intercept_, *model.coef_)]
+    mu = [1 / sum(a * b for a, b in zip(row, beta, strict=True)) for row in A]
+
+    def products(h):
+        rows = list(zip(h, A, strict=True))
+        return [[sum(v * row[i] * row[j] for v, row in rows) for j in range(7)] for i in range(7)]
+
+    weight = [Fraction(float(v)) for v in w]
+    information = products([v * m**2 for v, m in zip(weight, mu, strict=True)])
+    inverse = [solve_exactly(information, [Fraction(i == j) for i in range(7)]) for j in range(7)]
+    if covariance == "sandwich":
+        squares = products([v * (Fraction(float(t)) - m) ** 2 for v, t, m in zip(weight, y, mu, strict=True)])
+        middle = [[sum(a * b for a, b in zip(row, column, strict=True)) for column in squares] for row in inverse]
+        inverse = [[sum(a * b for a, b in zip(row, column, strict=True)) for column in inverse] for row in middle]
+    expected = np.array([[float(v) for v in row] for row in inverse])
+    expected *= model.dispersion_ if covariance == "classical" else 1.0
+    error = np.sqrt(np.diag(expected))
+    np.testing.assert_allclose(
+        model.covariance_ / error / error[:, None], expected / error / error[:, None], atol=1e-9
+    )
+    assert audit(model, X, y, sample_weight=w).holds
 
 
 @pytest.mark.parametrize("covariance", ["sandwich", "classical"])

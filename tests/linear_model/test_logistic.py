@@ -310,6 +310,21 @@ def test_float32_keeps_the_digits_that_a_proof_needs(data):
     assert LogisticRegression(penalty=None).fit(X.astype(np.float32), y).coef_.dtype == np.float64
 
 
+def test_float32_keeps_the_digits_that_an_outlier_needs():
+    """Rounding moves the outlier's score by 98: nothing to the objective, and all that its bound is made of."""
+    X = np.array([
+        [645.07147, 1.6581185], [645.74304, 1.4924598], [646.08228, 2.1744950], [645.37933, 0.2776202],
+        [645.46259, 3.2348990], [644.58795, 3.7089634], [645.44763, 0.8011322], [646.17023, 1.2891649],
+        [6.4493953e10, 2.7131437e08],
+    ], dtype=np.float32)  # fmt: skip
+    y = np.array([1, 0, 1, 0, 1, 0, 1, 1, 0])
+    w = np.array([5.8e-4, 9961.5, 106.0, 2.76, 0.375, 0.0264, 0.53, 1.4e-4, 1164.7])
+    model = LogisticRegression().fit(X, y, sample_weight=w)
+    assert model.coef_.dtype == np.float64
+    assert model.certificate_.holds
+    assert certified(model, X, y, w)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("data", [two, three])
 def test_warm_start(data, solver):

@@ -79,6 +79,15 @@ def test_values_at_the_ends_of_the_range(data, scale):
             np.testing.assert_allclose(model.certificate_.objective, best, rtol=1e-5)
 
 
+def test_huge_columns_that_part_the_classes():
+    """The proof's sizes overflow, which proves nothing and breaks nothing."""
+    X = 1e150 * np.random.default_rng(5).normal(size=(60, 4))
+    y = X[:, 0] > 0
+    with pytest.warns(CertificateWarning, match="of the optimum"):
+        model = LogisticRegression().fit(X, y)
+    assert model.score(X, y) == 1
+
+
 @pytest.mark.parametrize("data", [two, three])
 def test_collinear_columns(data):
     X, y = data()

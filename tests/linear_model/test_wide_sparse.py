@@ -14,6 +14,7 @@ from certifit.linear_model.glm import block_statistics as glm_statistics
 from certifit.linear_model.linear_rows import SparseHessianTuning, sandwich, sandwich_of
 from certifit.linear_model.logistic import block_statistics as logistic_statistics
 from certifit.optimise.proximal_newton import ProximalTuning, minimise_penalised_quadratic
+from certifit.optimise.sparse_curvature import SweepGoals
 from certifit.rows.block import BlockTuning, block_tuning
 
 N, D = 120, 5000
@@ -115,7 +116,9 @@ def test_pairs_of_sparse_entries_make_the_gram_matrix():
         whole = sandwich(Z.toarray(), h, intercept)[np.ix_(columns, columns)]
         for rows in (Z, backwards):
             np.testing.assert_allclose(
-                sandwich_of(rows, h, intercept, columns, SparseHessianTuning(compiled_entries=0)), whole, rtol=1e-12
+                sandwich_of(rows, h, intercept, columns, tuning=SparseHessianTuning(compiled_entries=0)),
+                whole,
+                rtol=1e-12,
             )
 
 
@@ -133,9 +136,11 @@ def test_rows_stand_for_their_hessian(intercept, ridge):
     g, x = 3 * rng.normal(size=len(columns)), rng.normal(size=len(columns))
     lam = np.append(np.full(30, 0.5), np.zeros(int(intercept)))
     H = sandwich(Z.toarray(), h, intercept) + np.diag(strengths) + 1e-3 * np.diag(lam)
-    parts = [sandwich_of(Z[rows], h[rows], intercept, columns, FACTORED) for rows in (slice(0, 50), slice(50, None))]
+    parts = [
+        sandwich_of(Z[rows], h[rows], intercept, columns, tuning=FACTORED) for rows in (slice(0, 50), slice(50, None))
+    ]
     factored = (parts[0] + parts[1]).with_ridge(strengths + 1e-3 * lam)
-    arguments = g, lam, x, 1e-24, ProximalTuning(sweeps=100_000, creeping=100_000)
+    arguments = g, lam, x, SweepGoals(1e-24, sweeps=100_000), ProximalTuning(creeping=100_000)
     want, found = minimise_penalised_quadratic(H, *arguments), minimise_penalised_quadratic(factored, *arguments)
     assert 0 < np.count_nonzero(want == 0) < 30
     np.testing.assert_allclose(found, want, atol=1e-8)
@@ -148,9 +153,9 @@ def test_fits_by_rows_in_place_of_hessians_reach_the_same_minimum(model, monkeyp
     want = clone(model).fit(X, y)
     calls = []
 
-    def factored(Z, h, intercept, columns):
+    def factored(Z, h, intercept, columns, at_hand=False):
         calls.append(len(h))
-        return sandwich_of(Z, h, intercept, columns, FACTORED)
+        return sandwich_of(Z, h, intercept, columns, at_hand, FACTORED)
 
     for module in (glm_statistics, logistic_statistics):
         monkeypatch.setattr(module, "sandwich_of", factored)
@@ -158,4 +163,27 @@ def test_fits_by_rows_in_place_of_hessians_reach_the_same_minimum(model, monkeyp
         found = clone(model).fit(X, y)
     assert 50 in calls
     assert audit(found, X, y).holds
+    np.testing.assert_allclose(found.coef_, want.coef_, atol=1e-5)
+
+
+def test_columns_of_rows_in_memory_are_taken_out_of_one_table(monkeypatch):
+    """No column lies far from 0, so that the table's own columns stand for their Hessian, in blocks or not."""
+    near, held = X[:, 10:].tocsr(), []
+
+    def factored(Z, h, intercept, columns, at_hand):
+        found = sandwich_of(Z, h, intercept, columns, at_hand, FACTORED)
+        held.append(found.parts[0][0])
+        return found
+
+    def fit():
+        return LogisticRegression("l1", C=20.0, tol=1e-9).fit(near, LABELS)
+
+    want = fit()
+    monkeypatch.setattr(logistic_statistics, "sandwich_of", factored)
+    with block_tuning(BlockTuning(fixed_rows=50)):
+        found = fit()
+    assert held == [None] * len(held)
+    assert len(held) >= 3
+    assert np.count_nonzero(found.coef_) > 1
+    assert audit(found, near, LABELS).holds
     np.testing.assert_allclose(found.coef_, want.coef_, atol=1e-5)

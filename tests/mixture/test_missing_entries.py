@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 from scipy.special import logsumexp, softmax
 
+from certifit.mixture.em import EMPoint, MixtureEM
+from certifit.mixture.gaussian.components import GaussianComponents
 from certifit.mixture.gaussian.gaussian_mixture import GaussianMixture
+from certifit.rows import as_rows
 from tests.mixture.mixture_tables import IRIS, audit, every_shape, joint, two_groups, with_missing
 
 
@@ -30,6 +33,26 @@ def test_missing_entries_are_left_out_of_the_likelihood(kind):
     assert model.score(X) == pytest.approx(model.loglikelihood_ / (~empty).sum(), rel=1e-12)
     without = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X[~empty])
     np.testing.assert_allclose(without.means_, model.means_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_to_leave_missing_entries_out_is_to_complete_them_where_columns_are_independent(kind, monkeypatch):
+    """The sums of one E step, by features of the observed entries and by conditional means of the others."""
+    X = with_missing(IRIS, 0.3)
+    at = EMPoint(GaussianMixture(3, covariance_type=kind, random_state=0, max_iter=3, tol=0.5).fit(X)._at())
+
+    def step():
+        em = MixtureEM(as_rows(X, missing=True))
+        found = em.update(at, em.measure(at))
+        return found.objective, found.params.mixture.components
+
+    assert at.mixture.components.leaves_out
+    objective, new = step()
+    monkeypatch.setattr(GaussianComponents, "leaves_out", False)
+    expected, completed = step()
+    assert objective == pytest.approx(expected, rel=1e-13)
+    np.testing.assert_allclose(new.means, completed.means, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(new.C, completed.C, rtol=1e-10)
 
 
 def test_one_component_on_two_columns_with_a_staircase_of_missing_entries():

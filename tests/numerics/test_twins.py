@@ -1,6 +1,7 @@
 """On small tables, loops that are not compiled yet are done by their twins: with the same bits, and without Numba."""
 
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import certifit
 from certifit.numerics.compiled.compiling import CompiledLoop, PlainTwin, TwinTuning
-from certifit.tree.optimal.scan_loops import leaf_costs
+from certifit.tree.optimal.scan_loops import ColumnCandidates, best_splits, leaf_costs
 
 LOGISTIC = certifit.LogisticRegression
 IRIS, KINDS = load_iris(return_X_y=True)
@@ -131,6 +132,30 @@ def test_small_tables_are_fitted_without_numba():
         "print('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_the_best_tree_of_a_small_table_compiles_nothing(tmp_path):
+    code = (
+        "from certifit import OptimalTreeRegressor; from sklearn.datasets import load_diabetes; "
+        "X, y = load_diabetes(return_X_y=True); OptimalTreeRegressor().fit(X[:, 2:5], y)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert not [*tmp_path.rglob("*.nbc")]
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_splits_of_many_candidates_and_regions(kind, compared):
+    """More than are searched at once, with ties, missing values on either side and rows given away."""
+    rng = np.random.default_rng(kind)
+    below = rng.integers(0, 3, size=(33, 3, 900)).cumsum(axis=0) * 0.7
+    missing = rng.integers(0, 3, size=(3, 900)) * 0.7
+    low = np.repeat(np.arange(1, 32), 2)
+    candidates = ColumnCandidates(low, low + rng.integers(0, 2, 62), np.arange(62) % 2 == 0, 5)
+    best, chosen = np.full(900, np.inf), np.full(900, -1)
+    best_splits(below, missing, candidates, (kind, 2.0), best, chosen, np.empty((6, 900)))
+    assert compared == {"best_splits"}
+    assert len(set(chosen)) > 5
 
 
 def test_a_twin_gives_way_to_large_tables_and_long_work(monkeypatch):

@@ -44,6 +44,21 @@ def test_a_column_without_spread_stays_at_0_and_no_time_is_no_answer():
     assert search_signs(G, c, lam, np.zeros(2), tuning=SignSearchTuning(work=0.0)) is None
 
 
+@pytest.mark.parametrize("alpha", [1e-5, 4e-5, 1e-4])
+def test_signs_that_rounding_brings_back_end_the_search(alpha):
+    """Five columns of 40,410 ± 3, two of them sums of others: the search went round for twenty minutes."""
+    X = np.array([
+        [40410.283, 40409.298, 40408.598], [40409.522, 40410.647, 40410.937], [40407.993, 40409.464, 40408.613],
+        [40405.501, 40411.375, 40409.773], [40412.333, 40409.373, 40410.361],
+    ])  # fmt: skip
+    X = np.column_stack([X, X.sum(axis=1), 2 * X[:, 0]])
+    y, w = np.array([96483.0, -44974, 36327, -147703, 98847]), np.array([0.0183, 1.472, 0.0132, 0.0007, 111.37])
+    lam = np.full(5, alpha * w.sum() / 2)
+    G, c = (X.T * w) @ X + np.diag(lam), X.T @ (w * y)
+    beta = search_signs(G, c, lam, np.zeros(5), tuning=SignSearchTuning(work=3e6))
+    assert objective(G, c, lam, beta) < 0.0
+
+
 def test_lasso_of_more_collinear_columns_than_rows_is_solved():
     """Coordinate descent creeps where rows nearly interpolate: 1,000 passes of it left a gap of 4e-7 here."""
     rng = np.random.default_rng(0)

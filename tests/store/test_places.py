@@ -1,4 +1,4 @@
-"""Model files whose nodes, columns or neighbours point nowhere are refused before compiled loops go there."""
+"""Nodes, columns or neighbours that point nowhere are refused before compiled loops go there, from files or not."""
 
 from dataclasses import fields, is_dataclass, replace
 
@@ -71,6 +71,61 @@ def test_places_that_are_not_there_are_refused(name, tmp_path):
                 load(tmp_path / "m.certifit")
             tried += 1
     assert tried >= 8
+
+
+def damaged_trees(trees):
+    """Trees with one of their arrays of places changed, or with values of fewer nodes."""
+    for field in fields(trees):
+        array = getattr(trees, field.name)
+        if field.name in PLACES and len(array):
+            yield from (replace(trees, **{field.name: changed}) for changed in place_changes(array))
+    value = "leaf_weight" if hasattr(trees, "leaf_weight") else "value"
+    yield replace(trees, **{value: getattr(trees, value)[:-1]})
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_row_walks_through_damaged_trees(name):
+    model = MODELS[name]()
+    attribute, trees = trees_of(model)
+    for damaged in damaged_trees(trees):
+        setattr(model, attribute, damaged)
+        with pytest.raises(DataError, match="as their fit left them"):
+            model.predict(KINDS[:, : model.n_features_in_])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_row_walks_to_columns_that_it_does_not_have(name):
+    model = MODELS[name]()
+    model.n_features_in_ = 1
+    with pytest.raises(DataError, match=r"columns of rows with|1 features"):
+        model.predict(KINDS[:, :1])
+
+
+ENSEMBLES = {
+    "bag of trees": certifit.BaggingClassifier(certifit.DecisionTreeClassifier(max_depth=3), 2, random_state=0),
+    "bag of forests": certifit.BaggingClassifier(
+        certifit.RandomForestClassifier(2, random_state=0), 2, random_state=0
+    ),
+    "bag of boostings": certifit.BaggingClassifier(
+        certifit.HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5), 2, random_state=0
+    ),
+    "boosted trees": certifit.AdaBoostClassifier(certifit.DecisionTreeClassifier(max_depth=2), n_estimators=3),
+    "boosted forests": certifit.AdaBoostClassifier(
+        certifit.RandomForestClassifier(2, max_depth=2, random_state=0), n_estimators=2
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_audits_refuse_damaged_trees_of_members(name):
+    model = ENSEMBLES[name].fit(X, Y)
+    members = model.estimators_ if hasattr(model, "estimators_") else model.members_
+    attribute, trees = trees_of(members[-1])
+    assert certifit.audit(model, X, Y).holds
+    for damaged in damaged_trees(trees):
+        setattr(members[-1], attribute, damaged)
+        with pytest.raises(DataError, match=r"tree|forest|fit together"):
+            certifit.audit(model, X, Y)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -113,11 +113,14 @@ def test_codes_of_one_byte_lead_to_the_leaves_of_a_plain_walk():
     X = np.round(rng.normal(size=(151, 3)), 1)  # many values lie on thresholds
     X[rng.random(X.shape) < 0.1] = np.nan
     X[0] = np.inf, -np.inf, 0.0
-    value = rng.normal(size=(int(first[-1]), 2))
-    want = np.zeros((len(X), 2))
+    value = rng.normal(size=(int(first[-1]), 200))
+    value[::2] = np.eye(200)[rng.integers(0, 200, len(value[::2]))]  # leaves that are certain, beyond class 127 too
+    value[::6] *= 0.5  # their only value is no 1
+    want = np.zeros((len(X), 200))
     for t, tree in enumerate(trees):
         want += value[first[t] + np.array([walked(tree, (), x) for x in X])]
-    coded, bins = coded_trees(packed, 3)
+    coded, bins = coded_trees(packed, 3, value[packed.number])
+    assert 0 < np.count_nonzero(coded.steps & np.uint64(0xFE)) < len(value)
     found = np.zeros_like(want)
     add_coded_answers(bins.encode(X), coded, value[packed.number], found)
     np.testing.assert_array_equal(found, want)
@@ -126,4 +129,4 @@ def test_codes_of_one_byte_lead_to_the_leaves_of_a_plain_walk():
 def test_more_thresholds_than_a_byte_can_tell_apart_have_no_codes():
     tree = random_tree(np.random.default_rng(4), 300, 1, 0)
     packed = routing.packed_trees(routing.TreeNodes(*tree[:5]), np.array([0, 601]), True, tree[5], np.zeros((0, 4)))
-    assert coded_trees(packed, 1) is None
+    assert coded_trees(packed, 1, np.zeros((601, 1))) is None

@@ -171,9 +171,10 @@ def test_random_thresholds_are_told_apart_from_best_ones():
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # 64 bits wrap around on purpose
 @pytest.mark.compiled
-def test_the_loops_of_medians():
+def test_the_loops_of_medians(monkeypatch):
     """Medians and errors of prefixes against sorting each of them."""
-    from certifit.tree.exact.measure_loops import medians_of_nodes
+    from certifit.numerics.compiled.compiling import compiled_at_once
+    from certifit.tree.exact.measure_loops import PLAIN_FIRST, medians_of_nodes
 
     rng = np.random.default_rng(0)
     y, w = rng.normal(size=12), rng.integers(1, 4, 12).astype(float)
@@ -183,5 +184,12 @@ def test_the_loops_of_medians():
         own, weight = y[start[k] : end[k]], w[start[k] : end[k]]
         assert median[k] == pytest.approx(np.median(np.repeat(own, weight.astype(int))))
         assert away[k] * weight.sum() == pytest.approx(median_error(own, weight))
+    monkeypatch.setattr(PLAIN_FIRST, "is_compiled", lambda: False)
+    y = rng.normal(size=300).round(1)
+    for w in (np.ones(300), rng.random(300)):
+        plain = medians_of_nodes(y, w, np.array([0, 0, 100, 299]), np.array([300, 100, 300, 300]))
+        with compiled_at_once():
+            loop = medians_of_nodes(y, w, np.array([0, 0, 100, 299]), np.array([300, 100, 300, 300]))
+        assert np.array_equal(plain, loop)
     small = DecisionTreeRegressor(criterion="absolute_error").fit(rng.normal(size=(8, 2)).round(1), y[:8], w[:8])
     assert small.certificate_.holds

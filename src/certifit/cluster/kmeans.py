@@ -38,7 +38,7 @@ from certifit.cluster.one_column import best_intervals
 from certifit.cluster.seeding import Starts, is_drawn
 from certifit.cluster.tuning import KMeansTuning
 from certifit.core import Attributes, Certificate, Check, Estimator, Objective, Solution, certified, proves_later
-from certifit.core.settings import LOOP, Setting, Settings
+from certifit.core.settings import LOOP, Setting, Settings, is_array
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, Block, Rows
 
@@ -106,7 +106,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         "n_clusters": Setting(int, least=1),
         "init": Setting(
             choices=("k-means++", "random"),
-            other=lambda value: True,  # an array's shape is checked when the rows are known
+            other=lambda value: callable(value) or is_array(value),  # its shape is checked when the rows are known
             other_words="centres (an array or a function that makes one)",
         ),
         "n_init": Setting(int, least=1, choices=("auto",)),

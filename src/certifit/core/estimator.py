@@ -23,7 +23,7 @@ from certifit.core.certificate import Certificate
 from certifit.core.compiling import notice
 from certifit.core.config import carry_choice
 from certifit.core.cure import cure
-from certifit.core.settings import Settings, refusing_unknown, unknown_parameter
+from certifit.core.settings import Settings, refusing_unknown, unknown_parameter, usual_settings
 from certifit.core.text_table import printable
 from certifit.core.watch import Attributes, Watch
 from certifit.exceptions import CertificateWarning, DataError, NoSolutionError, NotANumberError, warn_caller
@@ -118,6 +118,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
     __metadata_request__partial_fit: ClassVar[dict[str, str]] = {"columns": UNUSED}
 
     _param_names: ClassVar[list[str]]  # of this very class, once they were asked for
+    _known_settings: ClassVar[Settings]  # the same: what all of its parameters may be
 
     certificate_: Certificate
 
@@ -242,8 +243,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator, metaclass=EstimatorType):
 
     def _check_settings(self) -> None:
         """Refuse settings that are wrong by themselves or together, before any row is read."""
-        for name, setting in self.settings.items():
+        for name, setting in self._all_settings().items():
             setting.check(name, getattr(self, name))
+
+    @classmethod
+    def _all_settings(cls) -> Settings:
+        """Return the values that parameters may have: as declared, else the usual ones of those that are used."""
+        if "_known_settings" not in vars(cls):
+            usual = usual_settings(cls.__init__)
+            cls._known_settings = {**{k: s for k, s in usual.items() if k not in cls.ignored}, **cls.settings}
+        return cls._known_settings
 
     @contextmanager
     def _all_or_nothing(self, first: bool = True) -> Iterator[None]:

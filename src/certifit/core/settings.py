@@ -3,20 +3,23 @@
     class KMeans(Estimator):
         settings = {**LOOP, "n_clusters": Setting(int, least=1), "init": Setting(choices=("k-means++", "random"))}
 
-A wrong setting is an error that says what was got and what was wanted. As in scikit-learn, `__init__` checks nothing.
+Parameters that are True or False by default, or have one of the `USUAL` names, need no declaration. A wrong setting
+is an error that says what was got and what was wanted. As in scikit-learn, `__init__` checks nothing.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from certifit.exceptions import DataError
 
@@ -45,21 +48,28 @@ class Setting:
     other: Callable[[Any], bool] | None = None  # whether some further value is allowed
     other_words: str = ""  # what `other` accepts, in words
     path: bool = False  # whether the name of a file is allowed
+    text: bool = False  # whether any word is allowed, which is looked up where it is used
     fix: str = ""  # what to do about a wrong value
 
     def accepts(self, value: Any) -> bool:
         if self.path and isinstance(value, (str, os.PathLike)):
             return bool(os.fspath(value))
         if value is None or isinstance(value, str):
-            return self.none if value is None else value in self.choices
-        return self._is_number(value) or (self.other is not None and bool(self.other(value)))
+            return self.none if value is None else self.text or value in self.choices
+        return self._is_number(value) or self._is_other(value)
+
+    def _is_other(self, value: Any) -> bool:
+        try:
+            return self.other is not None and bool(self.other(value))
+        except (TypeError, ValueError):  # it is of a kind that `other` cannot even look at
+            return False
 
     def _is_number(self, value: Any) -> bool:
         if self.kind is None or self.kind is bool:
             return self.kind is bool and (isinstance(value, bool) or type(value).__name__ == "bool")
         if self.kind is float and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
             value = value.item()  # a number as NumPy may hand it out
-        if isinstance(value, bool) and self.kind is int:
+        if isinstance(value, bool):
             return False
         if not isinstance(value, Integral if self.kind is int else Real):
             return False
@@ -96,7 +106,7 @@ class Setting:
             name = f"finite {name}"
         low, high = self.least, self.most
         if low is not None and high is not None:
-            return f"a {name} between {low:g} and {high:g}"
+            return f"a {name} between {_in_words(low)} and {_in_words(high)}"
         limits = [
             f"of at least {low:g}" if low is not None else "",
             f"above {self.above:g}" if self.above is not None else "",
@@ -109,6 +119,10 @@ class Setting:
         if not self.accepts(value):
             meant = did_you_mean(value, self.choices) if isinstance(value, str) else ""
             raise DataError(got=f"{name}={value!r}", wanted=self.wanted, fix=f"{meant} {self.fix}".strip())
+
+
+def _in_words(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:g}"
 
 
 def did_you_mean(word: str, words: Collection[str]) -> str:
@@ -149,7 +163,80 @@ def unknown_parameter(kind: Any, name: str) -> dict[str, str]:
     }
 
 
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of numbers, or a list of them."""
+    try:
+        return np.ndim(np.asarray(value, dtype=np.float64)) > 0
+    except (TypeError, ValueError):
+        return False
+
+
+def is_splitter(value: Any) -> bool:
+    """Whether a value says what rows are held out: a splitter, or pairs of row numbers."""
+    if hasattr(value, "split"):
+        return True
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in value)
+    return isinstance(value, Iterable)
+
+
 Settings = Mapping[str, Setting]
 TOL = Setting(float, least=0)
 MAX_TIME = Setting(float, least=0, none=True)  # seconds; None for no limit
 LOOP: Settings = {"tol": TOL, "max_iter": Setting(int, least=0), "max_time": MAX_TIME}
+ARRAY = Setting(none=True, other=is_array, other_words="an array of numbers")  # its shape is checked beside the rows
+MAPPING = Setting(none=True, other=lambda value: isinstance(value, Mapping), other_words="a dict")
+# What parameters of these names may be wherever they occur.
+USUAL: Settings = {
+    **dict.fromkeys(("class_prior", "means_init", "mean_prior", "parameters_init"), ARRAY),
+    **dict.fromkeys(("precisions_init", "priors", "weights_init"), ARRAY),
+    "categorical_features": Setting(
+        none=True, text=True, other=lambda value: isinstance(value, Iterable), other_words="a list of columns"
+    ),
+    "class_weight": replace(MAPPING, choices=("balanced",)),
+    "coef0": Setting(float, above=-math.inf, below=math.inf, none=True),
+    "covariance_prior": Setting(float, above=0, below=math.inf, none=True, other=is_array, other_words="an array"),
+    "cv": Setting(int, least=2, none=True, other=is_splitter, other_words="a splitter or pairs of row numbers"),
+    "estimator": Setting(
+        none=True,
+        other=lambda value: hasattr(value, "fit") and not isinstance(value, type),
+        other_words="an estimator",
+    ),
+    "importance_getter": Setting(text=True, other=callable, other_words="the name of an attribute or a function"),
+    "interaction_cst": Setting(
+        none=True,
+        text=True,
+        other=lambda value: isinstance(value, Collection) and all(isinstance(group, Iterable) for group in value),
+        other_words="a list of groups of columns",
+    ),
+    "kernel_params": MAPPING,
+    "monotonic_cst": Setting(
+        none=True,
+        other=lambda value: isinstance(value, Mapping) or is_array(value),
+        other_words="-1, 0 or 1 for each column",
+    ),
+    "n_jobs": Setting(int, none=True),
+    "random_state": Setting(
+        int,
+        least=0,
+        most=2**32 - 1,
+        none=True,
+        other=lambda value: value is np.random or isinstance(value, np.random.RandomState),
+        other_words="a RandomState",
+    ),
+    "scoring": Setting(none=True, text=True, other=callable, other_words="the name of a score, a function"),
+    "verbose": Setting(int, least=0, other=lambda value: Setting(bool).accepts(value), other_words="True or False"),
+}
+
+
+def usual_settings(init: Callable[..., None]) -> Settings:
+    """What parameters of `init` may be: True or False where they are so by default, else the `USUAL`.
+
+    None stands for a default: without one it is no value.
+    """
+    defaults = {name: one.default for name, one in signature(init).parameters.items()}
+    found = {name: Setting(bool) for name, default in defaults.items() if isinstance(default, bool)}
+    for name in USUAL.keys() & defaults.keys():
+        usual = USUAL[name]
+        found[name] = replace(usual, none=False) if defaults[name] is Parameter.empty else usual
+    return found

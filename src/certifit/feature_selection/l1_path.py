@@ -89,6 +89,13 @@ def fit_each(problem: L1PathProblem, rows: Rows, alphas: Array, tuning: L1PathTu
     squared = problem.loss == "squared"
     cls: Any = GeneralizedLinearRegressor if squared else LogisticRegression
     model = cls(l1_ratio=problem.l1_ratio, fit_intercept=problem.intercept, covariance=None, warm_start=True)
+    smallest = float(alphas[-1]) * p.weight
+    if not squared and not smallest >= np.finfo(float).tiny:
+        raise DataError(
+            got=f"strengths down to {alphas[-1]:.3g}, whose inverse overflows",
+            wanted="strengths above 0",
+            fix="Rescale the columns, for instance to unit variance, or give other alphas.",
+        )
     for alpha in alphas.tolist():
         model.set_params(**({"alpha": alpha} if squared else {"C": 1 / (alpha * p.weight)}))
         for tol in (problem.tol, *(problem.tol * finer for finer in tuning.finer)):

@@ -197,7 +197,7 @@ def _correlation(rows: Rows, _k: int) -> FeatureScores:
     explained = ratio(s.xy**2, s.xx)
     rounding = s.weight * (8 * EPS * abs(s.y)) ** 2
     residual = s.yy - explained
-    F = f_ratio(explained, residual / (s.weight - 2), np.maximum(rounding, 4 * EPS * s.yy / s.weight))
+    F = f_ratio(explained, residual / (s.weight - 2), np.maximum(rounding, 4 * EPS * s.yy / (s.weight - 2)))
     varies = s.xx > s.weight * (8 * EPS * np.abs(s.x)) ** 2
     F = np.where(varies, F, 0.0)
     return FeatureScores(F, fdtrc(1, s.weight - 2, F))

@@ -89,6 +89,7 @@ class ApproximateSVC(LinearSVC):
     penalty, penalize_intercept, intercept_scaling, multi_class = "l2", False, 1.0, "ovr"
     settings: ClassVar[Settings] = {
         **LinearSVC.settings,
+        **{name: Nystroem.settings[name] for name in ("kernel", "gamma", "degree", "n_components")},
         "features": Setting(choices=("nystroem", "fourier")),
         "cache_size": Setting(float, least=0),
     }

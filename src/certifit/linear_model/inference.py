@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
+from scipy.linalg import solve_triangular
 
 from certifit.checkers.linear_model.inference import InferenceTuning
 from certifit.checkers.plain.response_columns import ResponseLayout
@@ -28,6 +29,7 @@ from certifit.linear_model.linear_rows import moment, sandwich
 from certifit.losses.response_families import ResponseFamily
 from certifit.losses.response_losses import ResponseLoss
 from certifit.numerics.factor import factor
+from certifit.numerics.moments import Triangle, block_triangle
 from certifit.rows import Array, Block, Rows, Sums
 
 
@@ -65,19 +67,27 @@ class InferenceSums(Sums):
         return replace(self, half_deviance=half_deviance, pearson=pearson)
 
 
-def _block_sums(
-    theta: Array,
-    null: float,
-    coordinates: GlmCoordinates,
-    loss: ResponseLoss,
-    layout: ResponseLayout,
-    kind: str | None,
-    block: Block,
-) -> InferenceSums:
-    """Sum a block's part; `null` is the constant model's score, without the offset."""
+class LikelihoodPoint(NamedTuple):
+    """Where the sums are taken, and of what."""
+
+    theta: Array  # (m,)
+    null: float  # the constant model's score, without the offset
+    coordinates: GlmCoordinates
+    loss: ResponseLoss
+    layout: ResponseLayout
+
+
+def _block_sums(at: LikelihoodPoint, kind: str | None, turn: Array | None, block: Block) -> InferenceSums:
+    """Sum a block's part.
+
+    With a triangular factor R as `turn`, information and scores are those of the coordinates R⁻ᵀ z.
+    """
+    theta, null, coordinates, loss, layout = at
     response = take_apart(layout, block)
     y, w, Z = response.y, response.w, coordinates.rows(response.X)
     eta = scores(Z, theta, coordinates, response)
+    appends_one = coordinates.appends_one and turn is None
+    Z = Z if turn is None else np.ascontiguousarray(solve_triangular(turn, _with_ones(Z, coordinates).T, trans="T").T)
     mu = loss.mean(eta)
     phi, u, _ = loss.rows(eta, y)
     null_phi = loss.rows(null + response.offset, y).phi
@@ -87,11 +97,11 @@ def _block_sums(
     clusters: Any = 0.0
     curvature = loss.expected(eta)
     if kind is not None:
-        information = sandwich(Z, w * curvature, coordinates.appends_one)
+        information = sandwich(Z, w * curvature, appends_one)
     if kind == "sandwich":
-        score_products = sandwich(Z, response.times * (response.trials * u) ** 2, coordinates.appends_one)
+        score_products = sandwich(Z, response.times * (response.trials * u) ** 2, appends_one)
     if kind == "clustered":
-        clusters = _by_cluster(Z, w * u, coordinates, response.clusters)
+        clusters = _by_cluster(Z, w * u, appends_one, response.clusters)
     b = coordinates.coefficients(theta, block.X.shape[1])[1]
     size = np.abs(eta) + np.abs(response.offset) + abs(b) + (np.abs(y) if loss.concordance == 0 else 1.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -110,7 +120,21 @@ def _block_sums(
     )
 
 
-def _by_cluster(Z: Any, u: Array, coordinates: GlmCoordinates, clusters: Array | None) -> ClusterScores:
+def _with_ones(Z: Any, coordinates: GlmCoordinates) -> Array:
+    """Rows of these coordinates as an array (rows, m), a column of ones last where they lack one."""
+    Z = Z if isinstance(Z, np.ndarray) else Z.toarray()
+    return np.column_stack([Z, np.ones(len(Z))]) if coordinates.appends_one else Z
+
+
+def _information_triangle(at: LikelihoodPoint, block: Block) -> Triangle:
+    """The triangular factor R of a block's information RᵀR."""
+    response = take_apart(at.layout, block)
+    Z = at.coordinates.rows(response.X)
+    curvature = at.loss.expected(scores(Z, at.theta, at.coordinates, response))
+    return block_triangle(_with_ones(Z, at.coordinates), response.w * curvature)
+
+
+def _by_cluster(Z: Any, u: Array, appends_one: bool, clusters: Array | None) -> ClusterScores:
     if clusters is None:
         raise DataError(
             got="covariance='clustered' without clusters",
@@ -118,7 +142,7 @@ def _by_cluster(Z: Any, u: Array, coordinates: GlmCoordinates, clusters: Array |
         )
     labels, code = np.unique(clusters, return_inverse=True)
     member = (code == np.arange(len(labels))[:, None]).astype(np.float64)  # (G, rows)
-    return ClusterScores(labels, moment(Z, (member * u).T, coordinates.appends_one))
+    return ClusterScores(labels, moment(Z, (member * u).T, appends_one))
 
 
 def covariance(kind: str, e: InferenceSums, dispersion: float) -> Array:
@@ -139,16 +163,23 @@ def covariance(kind: str, e: InferenceSums, dispersion: float) -> Array:
 
 
 def last_pass(
-    rows: Rows,
-    theta: Array,
-    null: float,
-    coordinates: GlmCoordinates,
-    loss: ResponseLoss,
-    layout: ResponseLayout,
-    kind: str | None,
-) -> InferenceSums:
-    """One pass over all rows at the solution θ (m,)."""
-    return rows.sum(partial(_block_sums, theta, null, coordinates, loss, layout, kind))
+    rows: Rows, at: LikelihoodPoint, kind: str | None, least_pivot: float = 1e-4
+) -> tuple[InferenceSums, GlmCoordinates]:
+    """One pass over all rows at the solution, and the coordinates that its information and scores are in.
+
+    Coordinates that suit the rows need not suit the information, whose curvatures may span decades: with smaller
+    pivots its inverse would lose most of its digits, and coordinates in which it is 1 are taken instead.
+    """
+    e = rows.sum(partial(_block_sums, at, kind, None))
+    if not isinstance(e.information, np.ndarray) or not np.isfinite(e.information).all():
+        return e, at.coordinates
+    found = factor(e.information).cholesky
+    if found is not None and np.diag(found[0]).min(initial=1.0) > least_pivot:
+        return e, at.coordinates
+    R = rows.sum(partial(_information_triangle, at)).R
+    if R.shape[0] < R.shape[1] or not np.isfinite(R).all() or not np.diag(R).all():
+        return e, at.coordinates
+    return rows.sum(partial(_block_sums, at, kind, R)), at.coordinates.turned(R)
 
 
 def likelihood_attributes(

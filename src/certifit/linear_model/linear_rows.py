@@ -79,13 +79,21 @@ class SparseHessianTuning:
     """In which form the Hessian of some columns of CSR rows is measured."""
 
     compiled_entries: int = 2**17  # stored entries of a block from which on they are multiplied in pairs
-    factored_columns: int = 1000  # columns beyond which the rows themselves stand for it
+    factored_columns: int = 500  # columns beyond which the rows themselves stand for it
 
 
 def sandwich_of(
-    Z: Matrix, h: Array, intercept: bool, columns: Array | None, tuning: SparseHessianTuning = SparseHessianTuning()
+    Z: Matrix,
+    h: Array,
+    intercept: bool,
+    columns: Array | None,
+    at_hand: bool = False,
+    tuning: SparseHessianTuning = SparseHessianTuning(),
 ) -> Array | SparseCurvature:
-    """The same in these columns of (Z, 1) alone; of many columns of CSR rows as its factors."""
+    """The same in these columns of (Z, 1) alone; of many columns of CSR rows as its factors.
+
+    Where the table's columns are at hand elsewhere, h is all that is needed of these.
+    """
     if columns is None:
         return sandwich(Z, h, intercept)
     d = Z.shape[1]
@@ -93,7 +101,7 @@ def sandwich_of(
     if isinstance(Z, np.ndarray):
         return sandwich(Z[:, picked], h, one)
     if len(picked) > tuning.factored_columns:
-        return SparseCurvature(((sparse.csr_array(Z)[:, picked], h),), one)
+        return SparseCurvature(((None if at_hand else sparse.csr_array(Z)[:, picked], h),), one)
     if Z.nnz < tuning.compiled_entries:
         return sandwich(Z[:, picked], h, one)
     place, out = np.full(d, -1), np.zeros((len(picked) + one, len(picked) + one))

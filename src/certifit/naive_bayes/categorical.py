@@ -133,7 +133,8 @@ def _wrong_category(got: str, wanted: str = "category numbers 0, 1, 2, …") -> 
 
 
 def _are_whole_numbers(value: Any) -> bool:
-    return np.asarray(value).dtype.kind in "iu"
+    given = np.asarray(value)
+    return given.ndim > 0 and given.dtype.kind in "iu" and bool((given >= 0).all())
 
 
 class CategoricalNB(DiscreteNB):
@@ -168,7 +169,7 @@ class CategoricalNB(DiscreteNB):
 
     settings: ClassVar[Any] = {
         "alpha": Setting(float, least=0, below=math.inf),
-        "min_categories": Setting(int, none=True, other=_are_whole_numbers, other_words="an array of them"),
+        "min_categories": Setting(int, least=1, none=True, other=_are_whole_numbers, other_words="an array of them"),
     }
 
     category_count_: list[Array]

@@ -86,6 +86,30 @@ class RootColumns(NamedTuple):
 
 
 @called_from_python
+def root_columns(indptr, indices, data, picked, root):
+    """The picked columns of a CSC table (n, d), their rows multiplied by root (n,).
+
+    Returns indptr (m + 1,), indices and data, the sums of squares (m,) and those of products with root (m,).
+    """
+    m = picked.shape[0]
+    ends, squares, totals = np.zeros(m + 1, indptr.dtype), np.zeros(m), np.zeros(m)
+    for j in range(m):
+        ends[j + 1] = ends[j] + indptr[picked[j] + 1] - indptr[picked[j]]
+    # Numbers without a sign: of others each is compared with 0, since those below it count from the end.
+    rows, values = np.empty(ends[m], np.uint32), np.empty(ends[m])
+    for j in range(m):
+        first, square, total = indptr[picked[j]], 0.0, 0.0
+        for k in range(ends[j + 1] - ends[j]):
+            i = indices[first + k]
+            value = root[i] * data[first + k]
+            rows[ends[j] + k], values[ends[j] + k] = i, value
+            square += value * value
+            total += value * root[i]
+        squares[j], totals[j] = square, total
+    return ends, rows, values, squares, totals
+
+
+@called_from_python
 def sweep_columns(columns, terms, x, v, moved, full):
     """Take each coordinate in turn to the minimum of q·d + ½ |d|²_S + Σ lam_j |x_j| over x = start + d, in place.
 

@@ -22,7 +22,7 @@ from certifit.optimise.coordinate_descent_loops import shrink_quadratic
 from certifit.optimise.line_search import DescentPoint, Move
 from certifit.optimise.newton import NewtonTuning
 from certifit.optimise.sign_search import search_signs
-from certifit.optimise.sparse_curvature import SparseCurvature
+from certifit.optimise.sparse_curvature import SparseCurvature, SweepGoals
 from certifit.rows import Array
 
 
@@ -35,6 +35,7 @@ class ProximalTuning:
     creeping: int = 100  # sweeps after which what they found is only a start: signs are searched for
     candidate_share: float = 0.9  # a gradient of this share of its penalty puts a coordinate into the working set
     coarsest_gap: float = 1e-2  # relative gap from which on a step's own problem is solved no less exactly
+    first_share: float = 0.0  # times √gap: the share of the first sweep's gain below which sweeps end
     candidates: int = 512  # at most so many at once, or as many as are not 0 already: those of the largest gradients
     newton: NewtonTuning = field(default_factory=NewtonTuning)
 
@@ -42,7 +43,7 @@ class ProximalTuning:
     def of_columns(cls, columns: int, many: int = 2000) -> ProximalTuning:
         """Of many columns working sets are large: signs are dear to search for, and sweeps are long, so that steps
         need few digits; of the columns whose gradients are nearly as large as the penalty few are used in the end."""
-        few_digits = cls(inner_share=1e-2, creeping=500, coarsest_gap=1.0, candidate_share=0.98)
+        few_digits = cls(1e-2, creeping=500, candidate_share=0.98, coarsest_gap=1.0, first_share=0.1, candidates=1024)
         return few_digits if columns > many else cls()
 
 
@@ -66,15 +67,18 @@ class Proximal:
         stale = point.hessian is None and (H is None or self.quadratic)
         if stale:  # the gradient says where the Hessian is needed
             columns = self._candidates(point.x, screen, lam)
-            if H is None or self.columns is None or len(np.setdiff1d(columns, self.columns)) > 0:
+            if H is None or self.columns is None or not _contains(self.columns, columns, len(point.x)):
                 return replace(self, columns=columns, wants_hessian=True), Move(np.zeros_like(point.x), 0.0)
         assert H is not None
         here = np.arange(len(point.x)) if self.columns is None else self.columns
         gap = min(point.gap, self.tuning.coarsest_gap) if np.isfinite(point.gap) else 1e-6
         # The gap is of first order in the error of the inner problem, the decrease that ends its loop of second.
         goal = (self.tuning.inner_share * gap) ** 2 * abs(point.value) / len(here)
+        goals = SweepGoals(goal, self.tuning.first_share * gap**0.5, self.tuning.sweeps)
         trial = point.x.copy()
-        trial[here] = minimise_penalised_quadratic(H, point.gradient[here], lam[here], trial[here], goal, self.tuning)
+        trial[here] = minimise_penalised_quadratic(
+            H, point.gradient[here], lam[here], trial[here], goals, self.tuning
+        )
         step = trial - point.x
         slope = float(point.gradient @ step + lam @ (np.abs(trial) - np.abs(point.x)))
         next_columns, again = self.columns, False
@@ -82,7 +86,7 @@ class Proximal:
             again = self.tuning.newton.needs_hessian(point, slope, self.gap)
             if self.working:
                 wanted = self._candidates(trial, screen, lam)
-                grown = len(np.setdiff1d(wanted, here)) > 0
+                grown = not _contains(here, wanted, len(point.x))
                 next_columns = self._grown(wanted, here) if grown else here
                 again = again or grown
         return replace(self, columns=next_columns, hessian=H, wants_hessian=again, gap=point.gap), Move(step, slope)
@@ -102,12 +106,19 @@ class Proximal:
         return np.flatnonzero(used)
 
 
+def _contains(columns: Array, others: Array, size: int) -> bool:
+    """Whether the others, numbers below `size`, are all among the columns."""
+    among = np.zeros(size, bool)
+    among[columns] = True
+    return bool(among[others].all())
+
+
 def minimise_penalised_quadratic(
-    H: Array | SparseCurvature, g: Array, lam: Array, x: Array, goal: float, tuning: ProximalTuning
+    H: Array | SparseCurvature, g: Array, lam: Array, x: Array, goals: SweepGoals, tuning: ProximalTuning
 ) -> Array:
     """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,)."""
     if isinstance(H, SparseCurvature):
-        return H.minimise(g, lam, x, goal, tuning.sweeps)
+        return H.minimise(g, lam, x, goals)
     free, shrunk = np.flatnonzero(lam == 0), np.flatnonzero(lam)
     m, out, S, q = len(shrunk), x.copy(), H, g[shrunk]
     if len(free):
@@ -119,7 +130,7 @@ def minimise_penalised_quadratic(
         q = q - border.T @ solve(g[free])
     z = x[shrunk]
     linear = q - S @ z
-    if shrink_quadratic(S, linear, lam[shrunk], z, goal, tuning.sweeps) > tuning.creeping:
+    if shrink_quadratic(S, linear, lam[shrunk], z, goals.move, goals.sweeps) > tuning.creeping:
         exact = search_signs(S, -linear, lam[shrunk], z)
         z = z if exact is None else exact
     out[shrunk] = z

@@ -10,6 +10,7 @@ Reference: Bach, "Self-concordant analysis for logistic regression" (2010).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -84,8 +85,8 @@ class HessianPoint:
             return np.inf
         step = theta - self.theta
         r = R * np.sqrt(reach * max(0.0, float(step @ self.H @ step))) if step.any() else 0.0
-        grown = np.exp(min(r, 50.0))
-        return concordant_gap(np.sqrt(grown * self.decrement(g)), R * np.sqrt(grown * reach))
+        grown = math.exp(min(r, 50.0))
+        return concordant_gap(math.sqrt(grown * self.decrement(g)), R * math.sqrt(grown * float(reach)))
 
 
 def concordant_gap(nu: float, c: float, safe: float = 0.9) -> float:

@@ -2,8 +2,9 @@
 
 With the signs given, the minimum is the solution of linear equations. Going towards it, the first coefficient that
 reaches 0 leaves; at the solution, the coefficient at 0 whose slope exceeds the penalty most enters. Every step gains,
-so no signs come twice. Collinear columns, where coordinate descent creeps, take a few steps more: what the equations
-leave free is followed downhill until a coefficient is 0.
+so no signs are solved for twice; where rounding brings some back, it hides what is left to gain. Collinear columns,
+where coordinate descent creeps, take a few steps more: what the equations leave free is followed downhill until a
+coefficient is 0.
 Reference: Lee, Battle, Raina & Ng, Efficient sparse coding algorithms (2007), algorithm 1.
 """
 
@@ -40,7 +41,7 @@ def search_signs(
 
     None where the search does not end in time.
     """
-    beta, sign, work = start.copy(), np.sign(start), 0.0
+    beta, sign, work, solved = start.copy(), np.sign(start), 0.0, set[bytes]()
     while work < tuning.work:
         here = np.flatnonzero(sign)
         work += float(len(here)) ** 3 + G.size
@@ -56,6 +57,10 @@ def search_signs(
         beta[gone] = sign[gone] = 0.0
         if len(gone):
             continue
+        signs = np.sign(beta).tobytes()
+        if signs in solved:
+            return beta
+        solved.add(signs)
         slopes = c - G @ beta
         excess = np.where(sign == 0, slopes if positive else np.abs(slopes), 0.0) - lam
         excess[G.diagonal() <= 0] = -np.inf  # a column without spread stays at 0

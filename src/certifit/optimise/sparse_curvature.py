@@ -1,8 +1,8 @@
 """The Hessian of many sparse columns as its factors: coordinate descent then reads entries and not a square matrix.
 
 Of rows (z, 1) with curvatures h the Hessian is Zᵀ diag(h) Z. With m columns in the working set it has m² entries, and
-each step of coordinate descent reads m of them; from the rows, a step reads the entries of one column twice. From a
-thousand columns of texts on that is less, and no square is made at all.
+each step of coordinate descent reads m of them; from the rows, a step reads the entries of one column twice. From
+some hundreds of columns of texts on that is less, and no square is made at all.
 Reference: Friedman, Hastie & Tibshirani, "Regularization paths for generalized linear models" (2010), section 2.
 """
 
@@ -10,21 +10,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from certifit.optimise.coordinate_descent_loops import RootColumns, sweep_columns
+from certifit.optimise.coordinate_descent_loops import RootColumns, root_columns, sweep_columns
 from certifit.rows import Array
+
+
+class SweepGoals(NamedTuple):
+    """When sweeps of coordinate descent end: where no move gains more than this, in units of the objective."""
+
+    move: float
+    first_share: float = 0.0  # or than this share of what one gained in the first sweep
+    sweeps: int = 2000  # the most
 
 
 @dataclass(frozen=True)
 class SparseCurvature:
     """Σ h (z, 1) (z, 1)ᵀ of the rows of some blocks, plus a ridge; `+` puts rows under rows."""
 
-    parts: tuple[tuple[Any, Array], ...]  # of each block its rows (n, m) as CSR, and h (n,) >= 0
+    parts: tuple[tuple[Any, Array], ...]  # of each block its rows (n, m) as CSR or None, and h (n,) >= 0
     intercept: bool  # whether a column of ones is the last
+    table: tuple[Any, Array] | None = None  # the rows of all blocks (n, d) as CSC, where at hand, and columns (m,)
     ridge: Array | float = 0.0  # (m,)
 
     def __add__(self, other: SparseCurvature) -> SparseCurvature:
@@ -32,26 +41,38 @@ class SparseCurvature:
 
     def with_ridge(self, ridge: Array) -> SparseCurvature:
         """The same with a ridge (m,) or (m + 1,), that of the intercept being 0."""
-        return replace(self, ridge=ridge[: self.parts[0][0].shape[1]])
+        return replace(self, ridge=ridge[: len(ridge) - self.intercept])
+
+    def of_table(self, table: Any, picked: Array) -> SparseCurvature:
+        """The same with the rows of all blocks (n, d) as CSC, of which these columns (m,) are meant."""
+        return replace(self, table=(table, picked))
 
     @cached_property
     def columns(self) -> RootColumns:
         """The columns of diag(√h) Z, and what the best intercept takes from them."""
         h = np.concatenate([h for _, h in self.parts])
         root = np.sqrt(h)
-        Y = sparse.csc_array(sparse.diags_array(root) @ sparse.vstack([Z for Z, _ in self.parts]))
-        totals = Y.T @ root if self.intercept else np.zeros(Y.shape[1])
+        Z, picked = self._table()
+        indptr, indices, data, squares, totals = root_columns(Z.indptr, Z.indices, Z.data, picked, root)
+        totals = totals if self.intercept else np.zeros(len(picked))
         weight = float(h.sum()) if self.intercept else 1.0
-        curvatures = np.asarray(Y.multiply(Y).sum(axis=0)).ravel() + self.ridge - totals**2 / weight
+        curvatures = squares + self.ridge - totals**2 / weight
         ridge = np.broadcast_to(self.ridge, totals.shape).astype(np.float64)
-        return RootColumns(Y.indptr, Y.indices, Y.data, curvatures, totals, weight, ridge)
+        return RootColumns(indptr, indices, data, curvatures, totals, weight, ridge)
 
-    def minimise(self, g: Array, lam: Array, x: Array, goal: float, sweeps: int) -> Array:
+    def _table(self) -> tuple[Any, Array]:
+        """The rows of all blocks as CSC, and which of their columns are meant."""
+        if self.table is not None:
+            return self.table
+        Z = sparse.csc_array(sparse.vstack([Z for Z, _ in self.parts]))
+        return Z, np.arange(Z.shape[1])
+
+    def minimise(self, g: Array, lam: Array, x: Array, goals: SweepGoals) -> Array:
         """The x' that minimises g·(x' - x) + ½ |x' - x|²_H + Σ lam |x'| (m,), or (m + 1,) with an intercept."""
         columns, out = self.columns, x.copy()
         m = len(columns.totals)
         slope = g[m] / columns.weight if self.intercept else 0.0
-        z = _Sweeps(columns, (g[:m] - slope * columns.totals, lam[:m], x[:m].copy())).run(self._rows, goal, sweeps)
+        z = _Sweeps(columns, (g[:m] - slope * columns.totals, lam[:m], x[:m].copy())).run(self._rows, goals)
         out[:m] = z
         if self.intercept:
             out[m] -= slope + float(columns.totals @ (z - x[:m])) / columns.weight
@@ -76,12 +97,14 @@ class _Sweeps:
     terms: tuple[Array, Array, Array]  # q, lam and start (m,), as in `sweep_columns`
     remembered: int = 6  # sweeps before a jump
 
-    def run(self, n: int, goal: float, sweeps: int) -> Array:
-        """Sweep over all coordinates, over those that are not 0, and so on until none moves by more than `goal`."""
+    def run(self, n: int, goals: SweepGoals) -> Array:
+        """Sweep over all coordinates, over those that are not 0, and so on until no move gains more than the goal."""
         x, v, moved, full = self.terms[2].copy(), np.zeros(n), 0.0, True
         trail: list[tuple[Array, Array]] = []
-        for _ in range(sweeps):
+        goal = -np.inf
+        for sweep in range(goals.sweeps):
             largest, moved = sweep_columns(self.columns, self.terms, x, v, moved, full)
+            goal = goal if sweep else max(goals.move, goals.first_share * largest)
             if largest <= goal and full:
                 break
             trail = [] if full or largest <= goal else [*trail, (x.copy(), v.copy())]

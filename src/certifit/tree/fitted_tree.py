@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from certifit.rows import Array, Block
-from certifit.tree.routing.node_places import check_nodes, check_sets, whole_numbers
+from certifit.tree.routing.node_places import check_nodes, check_sets, check_width, no_trees, whole_numbers
 from certifit.tree.routing.packed_trees import PackedTrees, TreeNodes, leaves_of_rows, packed_trees
 
 
@@ -52,16 +52,21 @@ class Tree:
         columns = check_nodes(nodes, np.array([0, self.node_count]), True)
         categories = np.diff(first)
         if len(first) and (len(categories) != self.n_features or (categories < 0).any() or first[0] != 0):
-            raise ValueError("a tree whose categories are not those of its columns")
+            raise no_trees("a tree whose categories are not those of its columns")
         if len(first) and first[-1] != len(self.category_values):
-            raise ValueError("a tree with more or fewer categories than it says")
+            raise no_trees("a tree with more or fewer categories than it says")
         check_sets(self.category_set, self.category_left, nodes, categories)
         kinds, shape = whole_numbers(self.n_classes), np.shape(self.value)
         if len(shape) != 3 or shape[:2] != (self.node_count, len(kinds)):
-            raise ValueError("a tree whose nodes and values do not fit together")
+            raise no_trees("a tree whose nodes and values do not fit together")
         if not len(kinds) or kinds.min() < 1 or kinds.max() > shape[2]:
-            raise ValueError("a tree with values of other classes")
+            raise no_trees("a tree with values of other classes")
         return max(columns, int(self.n_features))
+
+    @cached_property
+    def columns_asked(self) -> int:
+        """How many columns rows must have, of nodes that were looked at before any row walks."""
+        return self.check_places()
 
     @property
     def node_count(self) -> int:
@@ -115,6 +120,7 @@ class Tree:
     def apply_block(self, block: Block) -> Array:
         """The number of the leaf that each row of a block reaches."""
         X = block.X.toarray() if sparse.issparse(block.X) else block.X
+        check_width(X, self.columns_asked)
         if len(self.category_first):
             X = self._category_codes(X)
         return leaves_of_rows(X, self.packed)[:, 0]

@@ -14,7 +14,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 import certifit
-from certifit import AdaBoostClassifier, DataError, DecisionTreeClassifier, audit
+from certifit import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    DataError,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    audit,
+)
 from certifit.checkers.ensemble.stump_scan import StumpScan
 from certifit.ensemble.adaboost.stump_loops import add_votes, best_cut, best_cut_of_two
 from certifit.ensemble.adaboost.stumps import BinnedStumps, SortedStumps, StumpTuning, binned_column, whole_weights
@@ -402,3 +409,31 @@ def test_a_saved_ensemble_is_the_same(tmp_path):
         again = certifit.load(tmp_path / "boosted.certifit")
         assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
         assert audit(again, X, y).holds
+
+
+@pytest.mark.parametrize("kind", [AdaBoostClassifier, AdaBoostRegressor])
+def test_importances_come_from_nodes_that_were_checked(kind):
+    """Impurities decide which columns matter, and nothing that the ensemble predicts."""
+    X, y = load_breast_cancer(return_X_y=True)
+    learner = DecisionTreeClassifier if kind is AdaBoostClassifier else DecisionTreeRegressor
+    model = kind(learner(max_depth=2), n_estimators=3, random_state=0).fit(X, y)
+    importances, tree = model.feature_importances_, model.members_[1].tree_
+    assert audit(model, X, y).holds
+    model.members_[1].tree_ = replace(tree, impurity=tree.impurity[::-1].copy())
+    assert not np.allclose(model.feature_importances_, importances)
+    assert any("nodes of learners" in failure for failure in audit(model, X, y).failures())
+
+
+def test_weights_that_were_raised_do_not_refute_the_product_of_normalisers():
+    """Deep trees leave rows with weights below the least that learners are handed, and a loss below it."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(120, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=120), [-0.5, 0.5])
+    model = AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=4), n_estimators=60, learning_rate=2.0, random_state=0
+    )
+    model.fit(X, y)
+    found = audit(model, X, y)
+    assert model.certificate_.holds
+    assert found.holds
+    assert found.objective < found.facts["product of Z"] < 1e-90

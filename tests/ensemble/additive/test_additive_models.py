@@ -12,6 +12,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 import certifit
 from certifit import AdditiveClassifier, AdditiveRegressor, DataError, audit
+from certifit.ensemble.additive.block_descent import shortest_solution
 from certifit.ensemble.additive.path_loops import (
     RowRun,
     add_and_sum,
@@ -222,6 +223,11 @@ def test_offsets_and_scales_do_no_harm():
     assert audit(far, X * 1e6 - 1e9, y + 1e9).holds
     tiny = AdditiveRegressor(alpha=0.02e-12).fit(X, y * 1e-12)
     assert np.allclose(tiny.predict(X) * 1e12, near.predict(X), atol=1e-3)
+
+
+def test_directions_without_curvature_take_no_step():
+    """The shortest least-squares solution of x + y = 1e10 / 2, whatever is asked for across it."""
+    np.testing.assert_allclose(shortest_solution(np.ones((2, 2)), np.array([1e10, 0.0])), [2.5e9, 2.5e9])
 
 
 def test_constant_columns_constant_targets_and_one_row():

@@ -287,6 +287,14 @@ def test_another_strength_of_ridge_is_noticed():
     assert any("alpha_, short of the best" in failure for failure in found.failures())
 
 
+@pytest.mark.parametrize("weights", [[1.0], [0.0, 2.0, 0.0]])
+def test_leaving_out_the_only_row_leaves_no_intercept(weights):
+    rows = X[: len(weights)], y[: len(weights)], weights
+    with pytest.raises(DataError, match="1 sample of positive weight"):
+        RidgeCV().fit(*rows)
+    assert RidgeCV(fit_intercept=False).fit(*rows).certificate_.holds
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [

@@ -6,12 +6,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import linprog
 from sklearn import svm
 
 from certifit import CertificateWarning, DataError, NuSVC, NuSVR, OneClassSVM, audit
 from certifit.svm.kernel import smo_loops
 from certifit.svm.nu import nu_smo_loops
-from certifit.svm.nu.nu_training import LargeNuWarning
+from certifit.svm.nu.nu_training import LargeNuWarning, SmallNuWarning, smallest_nu
 from tests.common.catalogue import amounts, table, three, two
 
 KERNELS = [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}, {"gamma": 2.0}]
@@ -129,6 +130,36 @@ def test_a_nu_that_no_machine_has():
     most = NuSVC(nu=2 * lighter / len(few)).fit(X[few], y[few])
     np.testing.assert_allclose(model.decision_function(X), most.decision_function(X), rtol=1e-6)
     assert audit(model, X[few], y[few]).holds
+
+
+def least_mean_hinge(X, y, w):
+    """The smallest Σ w max(0, 1 - y (x·v + b)) / Σ w, as a linear program in v, b and the losses."""
+    n, d = X.shape
+    rows = -np.column_stack([y[:, None] * X, y, np.eye(n)])
+    bounds = [(None, None)] * (d + 1) + [(0, None)] * n
+    return linprog(np.append(np.zeros(d + 1), w / w.sum()), rows, -np.ones(n), bounds=bounds).fun
+
+
+def test_a_nu_too_small_for_classes_that_are_not_parted():
+    """Below the mean hinge loss of the best function without a penalty (strong duality), the margin is 0."""
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(60, 2)), rng.uniform(0.5, 2.0, 60)
+    y = (X[:, 0] + 1.5 * rng.normal(size=60) > 0).astype(int)
+    least = smallest_nu(X @ X.T, 2.0 * y - 1, w)
+    assert least == pytest.approx(least_mean_hinge(X, 2.0 * y - 1, w), rel=1e-9)
+    words = rf"nu=0.2 is too small.* above {least:.3g} \(up to"
+    with pytest.warns(SmallNuWarning, match=words), pytest.warns(CertificateWarning, match="nu is too small"):
+        model = NuSVC(nu=0.2, kernel="linear").fit(X, y, w)
+    found = audit(model, X, y, w)
+    assert not found.holds
+    assert found.failures() == model.certificate_.failures()
+    assert NuSVC(nu=1.01 * least, kernel="linear").fit(X, y, w).certificate_.holds
+    with pytest.warns(SmallNuWarning), pytest.warns(CertificateWarning):
+        NuSVC(nu=0.99 * least, kernel="linear").fit(X, y, w)
+    # Classes with the same mean that surround each other: a plane parts them at no nu.
+    square = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    with pytest.warns(SmallNuWarning, match="whatever nu is"), pytest.warns(CertificateWarning):
+        NuSVC(nu=0.5, kernel="linear").fit(square, [0, 0, 1, 1])
 
 
 def test_the_methods_of_one_class():

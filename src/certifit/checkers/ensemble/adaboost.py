@@ -79,6 +79,8 @@ class BoostingClaim:
     stopped: bool = False  # whether fewer stages than asked for have no reason that can be checked
     asked: int = 0  # stages
     least_weight: float = 0.0  # weights are raised to this before every stage, if learners are handed them
+    # How far what the learner of a stage says of its nodes is off with weights (n,), of what rounding allows.
+    nodes: Callable[[int, Array], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class ReplayedStage(NamedTuple):
     right: Array  # (n,) bool
     error: float
     left: Array | None = None  # (n,) bool: rows on the left of its stump, if it is one
+    raised: float = 0.0  # log of what the sum of weights grew by when small ones were raised
 
 
 @dataclass
@@ -107,6 +110,7 @@ class Replay:
     margins: Array  # (n,)
     average: Array  # (n,) mean of the distributions
     log_product: float = 0.0  # Σ log Z
+    raised: float = 0.0  # of which so much is of weights that were raised
     off: dict[str, float] = field(default_factory=dict)
 
     def worse(self, name: str, residual: float) -> None:
@@ -118,15 +122,17 @@ def stages_of(claim: BoostingClaim, rows: BoostedRows) -> Iterator[ReplayedStage
     w, stumps = rows.s.copy(), claim.stumps
     of_class = [rows.labels == c for c in range(claim.classes)] if stumps is not None else []
     for m in range(claim.stages):
-        w = np.maximum(w, claim.least_weight) if claim.least_weight else w
-        left = None
+        left, raised = None, 0.0
+        if (w < claim.least_weight).any():
+            sum_before, w = w.sum(), np.maximum(w, claim.least_weight)
+            raised = float(np.log(w.sum() / sum_before))
         if stumps is None:
             right = claim.answers(m) == rows.labels
         else:
             left = stumps.left(m, rows.X)
             one, two = (of_class[answer] for answer in stumps.answers[m])
             right = (left & one) | (~left & two)
-        yield ReplayedStage(m, w, right, float(np.where(right, 0.0, w).sum() / w.sum()), left)
+        yield ReplayedStage(m, w, right, float(np.where(right, 0.0, w).sum() / w.sum()), left, raised)
         w = w * np.where(right, 1.0, np.exp(claim.strengths[m]))
         w /= w.sum()
     yield ReplayedStage(claim.stages, w, np.zeros(len(w), bool), np.nan)
@@ -146,17 +152,22 @@ def certify_boosting(claim: BoostingClaim, rows: BoostedRows, tol: float, tuning
             _check_end(replay, claim, bounds)
             break
         _check_stage(replay, claim, stage, n)
+        if claim.nodes is not None:
+            replay.worse("nodes of learners off by, of what rounding allows", claim.nodes(stage.m, stage.w))
         if claim.stumps is not None and scan is not None:
             _check_leaves(replay, claim.stumps, rows, stage, k)
             if stage.m in looked_at and claim.stumps.every_threshold:
                 _check_greedy(replay, claim.stumps, rows, scan, stage, k)
         replay.margins += claim.strengths[stage.m] * np.where(stage.right, (k - 1) / k, -1 / k)
         replay.average += stage.w / (claim.stages * stage.w.sum())
-        replay.log_product += _log_normaliser(stage.error, float(claim.strengths[stage.m]), k)
+        replay.log_product += _log_normaliser(stage.error, float(claim.strengths[stage.m]), k) + stage.raised
+        replay.raised += stage.raised
     loss = float(rows.s @ np.exp(-replay.margins))
     budget = (summation_error(n) + 64 * EPS * claim.stages) * (1 + np.abs(replay.margins).max())
-    budget += claim.least_weight * n * claim.stages
-    replay.worse("mean exp(-margin) against the product of Z, logarithm", abs(np.log(loss) - replay.log_product))
+    # Weights that were raised are above those that the margins lead to: the product is then no less than the mean.
+    apart = abs(np.log(loss) - replay.log_product)
+    beyond = apart if not replay.raised else max(0.0, np.log(loss) - replay.log_product)
+    replay.worse("mean exp(-margin) against the product of Z, logarithm", beyond)
     facts = _facts(claim, rows, replay, loss)
     checks = tuple(
         Check(name, off, budget if "against the product" in name else _limit(name))

@@ -19,6 +19,7 @@ from certifit.checkers.ensemble.validation_rows import without_validation_rows
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.plain.blocks import dense
 from certifit.checkers.plain.dual_points import EPS
+from certifit.checkers.tree.learner_trees import nodes_of_learners
 from certifit.checkers.tree.plain_tree import plain_tree
 from certifit.core import Certificate, Estimator, Setting
 from certifit.exceptions import DataError
@@ -70,6 +71,7 @@ def certify_classifier(
         stopped=stumps is None or getattr(model, "n_iter_no_change", None) is not None,
         asked=asked,
         least_weight=0.0 if hasattr(members, "leaf_weight") else EPS,
+        nodes=None if hasattr(members, "leaf_weight") else nodes_of_learners(members, data, labels, model.classes_),
     )  # fmt: skip
     seen = np.zeros((len(labels), 0)) if X is None else X
     return certify_boosting(claim, BoostedRows(seen, labels, weight / weight.sum()), tol, tuning)

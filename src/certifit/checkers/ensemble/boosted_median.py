@@ -8,6 +8,7 @@ predicts the median of its learners' predictions, weighted by their strengths.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from certifit.checkers.ensemble.validation_rows import without_validation_rows
 from certifit.checkers.fitted import fitted_rows, numbers, setting
 from certifit.checkers.plain.dual_points import EPS, summation_error
+from certifit.checkers.tree.learner_trees import nodes_of_learners
 from certifit.core import Certificate, Check, Setting
 from certifit.exceptions import DataError
 from certifit.rows import Array, Rows
@@ -48,7 +50,9 @@ def certify_regressor(model: Any, rows: Rows, tol: float) -> Certificate:
     s = data.w[kept] / data.w[kept].sum()
     told = np.stack([np.asarray(member.predict(X), dtype=np.float64) for member in members])
     losses = [stage_losses(t, y, model.loss) for t in told]
-    off = _replay(losses, s, errors, strengths, rate)
+    # Rows that were drawn are not known.
+    nodes = None if getattr(model, "resample", True) else nodes_of_learners(members, X, y)
+    off = _replay(losses, s, errors, strengths, rate, nodes)
     rest = len(members)
     off["numbers of stages that there are not"] = float((strengths[rest:] != 0).sum() + (errors[rest:] != 1).sum())
     limits = {name: 1.0 if name.endswith("rounding allows") else 0.0 for name in off}
@@ -67,13 +71,18 @@ def stage_losses(told: Array, y: Array, loss: str) -> Array:
     return {"linear": share, "square": share**2, "exponential": 1 - np.exp(-share)}[loss]
 
 
-def _replay(losses: list[Array], w: Array, errors: Array, strengths: Array, rate: float) -> dict[str, float]:
-    """How far errors and strengths are from what the losses say."""
+def _replay(
+    losses: list[Array], w: Array, errors: Array, strengths: Array, rate: float,
+    nodes: Callable[[int, Array], float] | None,
+) -> dict[str, float]:  # fmt: skip
+    """How far errors and strengths are from what the losses say, and the `nodes` of learners from the weights."""
     off = {"errors off by, of what rounding allows": 0.0, "strengths off by, of what rounding allows": 0.0,
            "stages after one that ends boosting": 0.0}  # fmt: skip
     for m, loss in enumerate(losses):
         w = np.maximum(w, EPS)  # as learners are handed them
         error = float(w @ loss)
+        if nodes is not None:
+            _worst(off, "nodes of learners off by, of what rounding allows", nodes(m, w))
         told, strength = float(errors[m]), float(strengths[m])
         # A first learner that is too poor (told 1) is kept alone; a stage without loss has the strength 1.
         ends = not 0 < told < 0.5
@@ -93,7 +102,7 @@ def _replay(losses: list[Array], w: Array, errors: Array, strengths: Array, rate
 
 
 def _worst(off: dict[str, float], name: str, residual: float) -> None:
-    off[name] = max(off[name], residual if residual == residual else np.inf)
+    off[name] = max(off.get(name, 0.0), residual if residual == residual else np.inf)
 
 
 def weighted_median(told: Array, strengths: Array) -> Array:

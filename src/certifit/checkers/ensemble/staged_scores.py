@@ -33,8 +33,10 @@ def staged_scores(model: Any, X: Array, loss: str) -> Array:
     return np.stack([F.reshape(len(X), -1) for F in stages])
 
 
-def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str, tol: float) -> Certificate:
-    """Check each stage's leaves and the fall of the loss, to the six digits that single precision leaves."""
+def certify_staged_scores(
+    model: Any, rows: ArrayRows, loss_name: str, tol: float, digits: float = 1e-5
+) -> Certificate:
+    """Check each stage's leaves and the fall of the loss, to the `digits` that single precision leaves."""
     if getattr(model, "do_early_stopping_", False) or loss_name in ("absolute_error", "quantile"):
         raise DataError(
             got=f"a {type(model).__name__} that kept rows for validation, or whose leaves are quantiles",
@@ -51,12 +53,17 @@ def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str, tol: floa
     F = np.tile(best_constant(y, w, loss, k), (len(y), 1))
     off, many, rose, size = 0.0, 0, 0.0, 0.0
     shaped = (lambda F: F) if loss.several else (lambda F: F[:, 0])
+    least = np.zeros(F.shape)  # of several classes, 1 is taken off the stored probability of a row's own: that rounds
+    if loss.several:
+        least[y[:, None] == np.arange(k)] = np.finfo(np.float32).eps / 2 / digits
     before = float(w @ loss.value(y, shaped(F)))
     for stage in after:
         slope, curve = loss.slope(y, shaped(F)).reshape(F.shape), loss.curvature(y, shaped(F)).reshape(F.shape)
         for c in range(k):
             leaf, value = _leaves(stage[:, c] - F[:, c], 1 + np.abs(F[:, c]).max())
-            G, H, scale = (np.bincount(leaf, w * part[:, c]) for part in (slope, curve, np.abs(slope)))
+            if not value.any() and not can_split(X, w * curve[:, c], model.min_samples_leaf):
+                continue  # a root that is not split adds nothing
+            G, H, scale = (np.bincount(leaf, w * part[:, c]) for part in (slope, curve, np.abs(slope) + least))
             newton = -model.learning_rate * G / (H + model.l2_regularization)
             free = model.monotonic_cst is None
             off = max(off, float((np.abs(value - newton) / (scale / H)).max()) if free else 0.0)
@@ -66,7 +73,7 @@ def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str, tol: floa
         rose, before = max(rose, (now - before) / (abs(before) + abs(now) or 1.0)), now
     most = math.inf if model.max_leaf_nodes is None else model.max_leaf_nodes
     checks = (
-        Check("values of leaves off by, of their gradients", off, 1e-5),
+        Check("values of leaves off by, of their gradients", off, digits),
         Check("leaves beyond the number allowed", max(0.0, many - most), 0.0),
         Check("rise of the training loss in a stage, relative", rose, 1e-9),
     )
@@ -77,6 +84,21 @@ def certify_staged_scores(model: Any, rows: ArrayRows, loss_name: str, tol: floa
     gap = stump_gap(X, y, w, shaped(F), size, loss)
     words = f"{CLAIM}; no additive model of the same size has a loss below the bound"
     return Certificate("bounded", words, before / total, gap.bound / total, tol, checks=checks, facts=facts)
+
+
+def can_split(X: Array, curve: Array, least_rows: int, least_curve: float = 1e-3) -> bool:
+    """Whether a threshold leaves rows and curvature (n,) enough on both sides, as scikit-learn asks.
+
+    >>> X = np.array([[0.0], [1.0], [1.0], [2.0]])
+    >>> can_split(X, np.ones(4), 1), can_split(X, np.ones(4), 2), can_split(X, np.array([1e-4, 1, 1, 1e-4]), 1)
+    (True, False, False)
+    """
+    order = np.argsort(X, axis=0)
+    ranked, below = np.take_along_axis(X, order, axis=0), np.cumsum(curve[order], axis=0)[:-1]
+    rows = np.arange(1, len(X))[:, None]
+    enough = (np.minimum(rows, len(X) - rows) >= least_rows) & (np.minimum(below, curve.sum() - below) >= least_curve)
+    between = (ranked[1:] != ranked[:-1]) & ~np.isnan(ranked[:-1])
+    return bool((enough & between).any())
 
 
 def _leaves(added: Array, size: float) -> tuple[Array, Array]:

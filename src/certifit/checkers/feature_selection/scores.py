@@ -182,7 +182,7 @@ def _correlation(rows: Rows, _k: int) -> Recomputed:
     m, s, mean = _with_target(rows)
     n, sxx, syy = s.weight, m.variance[0] * s.weight, s.yy - s.y**2 / s.weight
     explained = np.where(m.variance[0] > TINY * (m.origin + m.offset[0]) ** 2, s.xy**2 / sxx, 0)
-    rounding = max(n * TINY * mean**2, 4 * np.finfo(float).eps * syy / n)
+    rounding = max(n * TINY * mean**2, 4 * np.finfo(float).eps * syy / (n - 2))
     F = _f_ratio(explained, (syy - explained) / (n - 2), np.full(len(sxx), rounding))
     return F, pvalues("correlation", F, float(n), 1)
 

@@ -87,15 +87,15 @@ class SearchRefit:
                 wanted=f"one fitted to the {X.shape[1]} columns kept",
             )
         pairs = [("importances of estimator_", self._importances(kept), self._importances(again))]
-        for method in ("predict", "decision_function", "predict_proba"):
-            if hasattr(again, method):
-                stated, found = (np.asarray(getattr(model, method)(X)) for model in (kept, again))
+        for name in ("classes_", "predict", "decision_function", "predict_proba"):
+            if hasattr(again, name):
+                stated, found = (_said(model, name, X) for model in (kept, again))
                 words = [answers.dtype.kind not in "biuf" for answers in (stated, found)]  # labels may be
-                if words[0] != words[1]:
+                if words[0] != words[1] or stated.shape != found.shape:
                     stated, found = np.ones(found.shape), np.zeros(found.shape)
                 elif words[1]:
                     stated, found = (stated != found).astype(float), np.zeros(found.shape)
-                pairs.append((f"{method} of estimator_", stated.reshape(1, -1), found.reshape(1, -1)))
+                pairs.append((f"{name} of estimator_", stated.reshape(1, -1), found.reshape(1, -1)))
         return tuple(pairs)
 
     def eliminated_scores(self, step: int) -> EliminatedFolds:
@@ -136,6 +136,12 @@ class SearchRefit:
             found = fitted.coef_ if getattr(fitted, "coef_", None) is not None else fitted.feature_importances_
         found = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
         return np.asarray((found.reshape(-1, found.shape[-1]) ** 2).sum(axis=0))
+
+
+def _said(model: Any, name: str, X: Matrix) -> Array:
+    """What an estimator answers to rows, or has as an attribute."""
+    found = getattr(model, name)
+    return np.asarray(found(X) if callable(found) else found)
 
 
 def refit_theirs(model: Any, X: Any, y: Any, sample_weight: Any) -> SearchRefit:

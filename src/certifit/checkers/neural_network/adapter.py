@@ -154,7 +154,7 @@ def network_output(model: Any, outputs: int) -> str:
 
 
 def _check_our_own(model: Any, claim: NetworkClaim, several: bool) -> None:
-    """Refuse what no fit of ours leaves: other layers than were asked for, or a state that is not this model's."""
+    """Refuse what no fit of ours leaves: other layers than were asked for, or arrays of another kind."""
     asked = np.atleast_1d(np.asarray(setting_in_use(model, "hidden_layer_sizes"), dtype=int)).tolist()
     if [len(b) for b in model.intercepts_[:-1] if b.ndim == 1] != asked:
         raise DataError(
@@ -170,15 +170,17 @@ def _check_our_own(model: Any, claim: NetworkClaim, several: bool) -> None:
         raise DataError(
             got="coefs_ or intercepts_ of another type", wanted="float64, as 'lbfgs' leaves them", fix=_LEAVE
         )
-    state = getattr(model, "training_state_", None)
-    if (state is not None) == (setting_in_use(model, "solver") == "lbfgs"):
-        raise DataError(got=f"solver={model.solver!r}", wanted="the solver that it was fitted with")
 
 
 def state_checks(model: Any) -> list[Check]:
     """Whether the state from which partial_fit goes on is the one that the last epoch left with these weights."""
+    if not isinstance(model, Estimator):
+        return []
     state = getattr(model, "training_state_", None)
-    if state is None or not isinstance(model, Estimator):
+    if (state is None) != (setting_in_use(model, "solver") == "lbfgs"):
+        got = f"solver={model.solver!r} {'without' if state is None else 'with'} a training_state_"
+        raise DataError(got=got, wanted="the solver that it was fitted with, and what that leaves", fix=_LEAVE)
+    if state is None:
         return []
     parts = (*model.coefs_, *model.intercepts_)
     params = np.concatenate([np.ravel(part) for part in parts])

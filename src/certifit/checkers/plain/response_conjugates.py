@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import entr, xlogy
+from scipy.special import entr, xlog1py, xlogy
 
 from certifit.checkers.plain.response_losses import GlmClaim
 from certifit.rows import Array
@@ -53,23 +53,31 @@ def _log_poisson(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Ar
 
 
 def _log_gamma(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
-    terms = -u * np.log(y), entr(1 - u), -u
+    # 1 - u is rounded to the last digit of 1, however small u is.
+    terms = -u * np.log(y), -xlog1py(1 - u, -u), -u
     return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0), u <= 1
+
+
+def _share_entropy(p: Array, q: Array) -> Array:
+    """H(p, q) of shares that add up to 1, with all digits where one is small: -(1 - s) log(1 - s) is about s."""
+    small = np.minimum(p, q)
+    return np.asarray(entr(small) - xlog1py(1 - small, -small))
 
 
 def _logit(_claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     p, q = y + u, (1 - y) - u
     known = entr(y) + entr(1 - y)
     # 1 - y is rounded where y is a share, which matters to the logarithm of a small q.
-    logs = np.where((y > 0) & (y < 1), 750.0, 0.0)
-    return entr(p) + entr(q) - known, entr(p) + entr(q) + known + logs, (u >= -y) & (u <= 1 - y)
+    share = (y > 0) & (y < 1)
+    logs, entropy = np.where(share, 750.0, 0.0), np.where(share, entr(p) + entr(q), _share_entropy(p, q))
+    return entropy - known, entropy + known + logs, (u >= -y) & (u <= 1 - y)
 
 
 def _log_negative_binomial(claim: GlmClaim, u: Array, y: Array) -> tuple[Array, Array, Array]:
     t = claim.theta
     total = y + t
     p, q = (y + u) / total, (t - u) / total
-    terms = total * entr(p), total * entr(q), total * q * np.log(t), xlogy(y, y), -total * np.log(total)
+    terms = total * _share_entropy(p, q), total * q * np.log(t), xlogy(y, y), -total * np.log(total)
     return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0), (u >= -y) & (u <= t)
 
 

@@ -143,6 +143,12 @@ class SvmFindings(NamedTuple):
     residuals: Array  # (m,) by how much each row's optimality condition is missed, in units of f
     kinds: Array  # (m,) `RowKind`
     aside: float = 0.0  # how far the intercept is from the middle of the best ones, beyond rounding, in units of f
+    distance: bool = False  # whether the objective is half a squared distance, of a machine that 0 leaves no margin
+
+    @property
+    def margin_is_lost(self) -> bool:
+        """Whether the margin of a machine of nu is 0, or nothing but rounding."""
+        return self.distance and not self.objective > self.rounding
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,7 @@ class NuClassMachine(KernelSvm):
         objective = square * (float(np.abs(self.feasible()).sum()) - found.bound)
         bound = self.nu * self.weight * rho - square * found.objective
         rounding = square * found.rounding + 8 * EPS * self.nu * self.weight * rho
-        return found._replace(objective=objective, bound=bound, rounding=rounding)
+        return found._replace(objective=objective, bound=bound, rounding=rounding, distance=True)
 
 
 @dataclass(frozen=True)
@@ -285,13 +291,15 @@ def combined_certificate(
     findings: Sequence[SvmFindings], tol: float, proved: bool, why: str, tuning: SvmCheckTuning = SvmCheckTuning()
 ) -> Certificate:
     """One certificate for all machines; `proved` says whether the kernel is positive semidefinite, `why` how so."""
-    objective, rounding = sum(j.objective for j in findings), sum(j.rounding for j in findings)
-    bound, limit = sum(j.bound for j in findings), tuning.feasible
+    apart = [j for j in findings if not j.margin_is_lost]
+    objective, rounding = sum(j.objective for j in apart), sum(j.rounding for j in apart)
+    bound, limit, lost = sum(j.bound for j in apart), tuning.feasible, len(findings) - len(apart)
     checks = (
         Check("coefficients outside their box, as a share of C", max(0.0, *(j.outside for j in findings)), limit),
         Check("coefficients out of balance, relative", max(j.unbalanced for j in findings), limit),
         Check("rows' slackness minus the gap, relative", max(j.astray for j in findings), limit),
         Check("rounding in the objective, relative", rounding / max(abs(objective), TINY), tuning.hidden),
+        *([Check("machines whose margin is 0, because nu is too small", lost, 0.0)] if lost else []),
     )
     facts: dict[str, float | str] = {
         "largest residual of a row": max(float(j.residuals.max()) for j in findings),

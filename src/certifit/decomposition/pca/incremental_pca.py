@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.core import Attributes, certified
-from certifit.core.settings import TOL, Settings
+from certifit.core.settings import TOL, Setting, Settings
 from certifit.decomposition.pca.pca import PCA, certificate_from_covariance, fitted_attributes
 from certifit.decomposition.pca.principal_axes import AxesWanted, axes_from_scatter, most_components
 from certifit.numerics.moments import MeanAndScatter, scatter
@@ -64,7 +64,7 @@ class IncrementalPCA(PCA):
     True
     """
 
-    settings: ClassVar[Settings] = {"tol": TOL}
+    settings: ClassVar[Settings] = {"n_components": Setting(float, least=0, choices=("mle",), none=True), "tol": TOL}
     ignored: ClassVar[tuple[str, ...]] = ("copy", "batch_size")
     differences: ClassVar[dict[str, str]] = {
         "partial_fit": "The scatter of all rows seen is kept, so that any batch may be small or sparse, and "

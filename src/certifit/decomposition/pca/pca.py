@@ -83,7 +83,11 @@ class PCA(LinearCodes, Estimator):
     """
 
     sparse = True
-    settings: ClassVar[Settings] = {"tol": TOL, "svd_solver": Setting(choices=SOLVERS)}
+    settings: ClassVar[Settings] = {
+        "n_components": Setting(float, least=0, choices=("mle", "cv"), none=True),
+        "tol": TOL,
+        "svd_solver": Setting(choices=SOLVERS),
+    }
     ignored: ClassVar[tuple[str, ...]] = ("copy", "iterated_power", "n_oversamples", "power_iteration_normalizer")
     differences: ClassVar[dict[str, str]] = {
         "tol": "It is what every solver must prove, not ARPACK's own tolerance alone.",

@@ -8,7 +8,6 @@ Reference: Eckart & Young, "The approximation of one matrix by another of lower 
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,7 +57,11 @@ class TruncatedSVD(LinearCodes, Estimator):
     """
 
     sparse = True
-    settings: ClassVar[Settings] = {"tol": TOL, "algorithm": Setting(choices=SOLVERS)}
+    settings: ClassVar[Settings] = {
+        "n_components": Setting(int, least=1),
+        "tol": TOL,
+        "algorithm": Setting(choices=SOLVERS),
+    }
     ignored: ClassVar[tuple[str, ...]] = ("n_iter", "n_oversamples", "power_iteration_normalizer")
     differences: ClassVar[dict[str, str]] = {
         "algorithm": "'auto' is exact wherever a matrix of the smaller side fits in memory; 'randomized' iterates "
@@ -89,7 +92,7 @@ class TruncatedSVD(LinearCodes, Estimator):
 
     def _fit(self, rows: Rows, previous: Attributes) -> Attributes:
         k, most = self.n_components, rows.n_features
-        if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= int(k) <= most:
+        if int(k) > most:
             raise DataError(
                 got=f"n_components={k!r}", wanted=f"a whole number between 1 and the number of features, {most}"
             )

@@ -123,7 +123,11 @@ class ProbabilisticPCA(LinearCodes, Estimator):
     """
 
     missing = True
-    settings: ClassVar[Settings] = {**LOOP, "solver": Setting(choices=("auto", "closed", "em"))}
+    settings: ClassVar[Settings] = {
+        **LOOP,
+        "n_components": Setting(int, least=0, choices=("bic", "ard"), none=True),
+        "solver": Setting(choices=("auto", "closed", "em")),
+    }
     diagnostics: ClassVar[tuple[str, ...]] = ("n_iter_", "history_")
     _tuning: ClassVar[PPCATuning] = PPCATuning()
 

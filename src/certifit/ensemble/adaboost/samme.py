@@ -48,6 +48,12 @@ class SammeRules:
     def factors(self, strength: float) -> Array:
         """What the weights of rows told right and wrong are multiplied by, before they are divided by their sum."""
         k = self.classes
+        if strength > k * math.log(np.finfo(float).max):
+            raise DataError(
+                got=f"learning_rate={self.learning_rate:g}, by which rows told right lose all of their weight",
+                wanted="a smaller one",
+                fix="The weights of AdaBoost are those of learning_rate=1 or less.",
+            )
         return np.array([math.exp(-strength * (k - 1) / k), math.exp(strength / k)])
 
 

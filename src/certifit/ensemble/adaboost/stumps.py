@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from certifit.rows import Array, Block
 from certifit.rows.threads import parallel_map, thread_count
 from certifit.tree.decision_tree import DecisionTreeClassifier
 from certifit.tree.fitted_tree import Tree
-from certifit.tree.routing.node_places import whole_numbers
+from certifit.tree.routing.node_places import check_width, no_trees, whole_numbers
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,29 @@ class Stumps:
         """Refuse numbers of columns or classes that point nowhere; return how many columns rows must have."""
         column, answers, m = whole_numbers(self.column), whole_numbers(np.ravel(self.answers)), len(self)
         if any(np.shape(part) != (m,) for part in (self.threshold, self.missing_left)):
-            raise ValueError("stumps with arrays of different lengths")
+            raise no_trees("stumps with arrays of different lengths")
         shape = np.shape(self.leaf_weight)
         if np.shape(self.answers) != (m, 2) or np.shape(self.leaf_rows) != (m, 2) or shape != (m, 2, *shape[2:3]):
-            raise ValueError("stumps that do not have two leaves")
+            raise no_trees("stumps that do not have two leaves")
         if (column < -1).any() or (answers < 0).any() or (answers >= shape[2]).any():
-            raise ValueError("stumps that ask for no column or tell no class")
+            raise no_trees("stumps that ask for no column or tell no class")
         return int(column.max(initial=-1)) + 1
 
+    @cached_property
+    def columns_asked(self) -> int:
+        """How many columns rows must have, of stumps that were looked at before any row is."""
+        return self.check_places()
+
     def part(self, rows: slice) -> Stumps:
+        _ = self.columns_asked  # slices would hide that arrays have different lengths
         return Stumps(*(getattr(self, f.name)[rows] for f in fields(self)))
 
     def votes(self, strength: Array, block: Block) -> Array:
         """The strength (m,) of the stumps that answer each class, for every row of a block (n, k)."""
         X = block.X if isinstance(block.X, np.ndarray) else block.X.toarray()
+        check_width(X, self.columns_asked)
+        if strength.shape != (len(self),):
+            raise no_trees(f"{len(self)} stumps with strengths of shape {strength.shape}")
         votes = np.zeros((len(X), self.leaf_weight.shape[2]))
         add_votes(
             X, self.column, self.threshold, self.missing_left, self.answers, np.ascontiguousarray(strength), votes

@@ -264,8 +264,9 @@ def shortest_solution(matrix: Array, right: Array, share: float = 1e-9) -> Array
     except LinAlgError:
         pass
     value, vector = eigh(scaled)
-    along = vector.T @ target
-    return np.asarray(vector @ np.where(value > share * value[-1], along / np.maximum(value, 1e-300), 0.0)) / size
+    curved = value > share * value[-1]
+    along = np.where(curved, vector.T @ target, 0.0) / np.where(curved, value, 1.0)
+    return np.asarray(vector @ along) / size
 
 
 def curvatures(loss: str, score: Array) -> Array:

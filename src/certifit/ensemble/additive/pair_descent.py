@@ -26,6 +26,7 @@ from certifit.ensemble.additive.problem import (
     slopes,
 )
 from certifit.optimise.proximal_newton import ProximalTuning, minimise_penalised_quadratic
+from certifit.optimise.sparse_curvature import SweepGoals
 from certifit.rows import Array
 
 
@@ -143,7 +144,8 @@ class PairDescent:
         lam[0] = 0.0
         objective = problem.objective(score, point)
         goal = self.tuning.goal * abs(objective)
-        aim = minimise_penalised_quadratic(H, g, lam, x, goal, ProximalTuning(sweeps=self.tuning.sweeps))
+        goals = SweepGoals(goal, sweeps=self.tuning.sweeps)
+        aim = minimise_penalised_quadratic(H, g, lam, x, goals, ProximalTuning())
         m = 1 + len(segments.jumps)
         limits = mains.table.low[segments.columns, segments.steps], mains.table.high[segments.columns, segments.steps]
         wrong = ((aim[1:m] < 0) & np.isinf(limits[0])) | ((aim[1:m] > 0) & np.isinf(limits[1]))

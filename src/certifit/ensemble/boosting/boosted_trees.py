@@ -13,7 +13,7 @@ from certifit.rows import Array, Block
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.routing.leaf_masks import LeafMasks, MaskTuning, leaf_masks
 from certifit.tree.routing.mask_loops import add_masked_scores
-from certifit.tree.routing.node_places import check_nodes, check_sets
+from certifit.tree.routing.node_places import check_nodes, check_sets, check_width, no_trees
 from certifit.tree.routing.packed_trees import (
     PackedTrees,
     TreeNodes,
@@ -62,8 +62,13 @@ class BoostedTrees:
         columns = check_nodes(self._nodes(), self.first, False) if self.n_trees else 0
         check_sets(self.kinds, self.sides, self._nodes(), np.array([*map(len, self.categories)], np.int64))
         if np.shape(self.value) != np.shape(self.left) or np.ndim(self.baseline) != 1 or not len(self.baseline):
-            raise ValueError("boosted trees whose nodes, values and scores do not fit together")
+            raise no_trees("boosted trees whose nodes, values and scores do not fit together")
         return max(columns, len(self.categories))
+
+    @cached_property
+    def columns_asked(self) -> int:
+        """How many columns rows must have, of nodes that were looked at before any row walks."""
+        return self.check_places()
 
     @property
     def n_trees(self) -> int:
@@ -100,6 +105,7 @@ class BoostedTrees:
 
     def add(self, X: Array, start: int, stop: int, out: Array) -> None:
         """Add what the trees [start, stop) say of coded rows to scores (n, k)."""
+        check_width(X, self.columns_asked)
         if self._asks_all(X, stop - start):
             add_masked_scores(X, self.masks, self.value, (start, stop), out)
         else:

@@ -30,7 +30,7 @@ from certifit.core.estimator import with_callbacks
 from certifit.core.settings import Settings
 from certifit.ensemble.earlier_fit import earlier_fit
 from certifit.ensemble.forest.bootstrap import Bootstrap, number_of_draws
-from certifit.ensemble.forest.forest_trees import ForestTrees, plain_rows
+from certifit.ensemble.forest.forest_trees import ForestTrees
 from certifit.exceptions import DataError, warn_caller
 from certifit.rows import Array, ArrayRows, Block, Rows
 from certifit.tree.binned.seeded.grow_trees import coded_table, grow_trees, growth_plan, table_borders
@@ -38,7 +38,6 @@ from certifit.tree.binned.seeded.growing import GrowthPlan
 from certifit.tree.decision_tree import DecisionTree
 from certifit.tree.pruning import pruned
 from certifit.tree.routing.coded_trees import CodingTuning
-from certifit.tree.routing.packed_trees import leaves_of_rows
 from certifit.tree.sklearn_copy import sklearn_tree, with_known_settings
 
 
@@ -241,7 +240,7 @@ class Forest(Estimator):
         return rows.map(answer)
 
     def _leaves(self, block: Block) -> Array:
-        return _leaves_of(self.trees_, block)
+        return self.trees_.leaves(block)
 
     def apply(self, X: Any) -> Array:
         """The number of the leaf that each row reaches in each tree (n, trees)."""
@@ -330,18 +329,13 @@ class Forest(Estimator):
         return tags
 
 
-def _leaves_of(trees: ForestTrees, block: Block) -> Array:
-    """The number of the leaf that each row of a block reaches in each tree (n, trees)."""
-    return leaves_of_rows(plain_rows(block), trees.packed)
-
-
 def unseen_answers(trees: ForestTrees, rows: Rows, unseen: Array) -> Array:
     """The mean of the trees that did not see each row (n, t, k), NaN where there is none; `unseen` is (trees, n)."""
     return rows.map(partial(_unseen_block, trees, unseen))
 
 
 def _unseen_block(trees: ForestTrees, unseen: Array, block: Block) -> Array:
-    leaf = _leaves_of(trees, block)
+    leaf = trees.leaves(block)
     out = np.zeros((len(leaf), trees.value.shape[1]))
     here = unseen[:, block.start : block.start + len(leaf)]
     for t, rows in enumerate(map(np.flatnonzero, here)):

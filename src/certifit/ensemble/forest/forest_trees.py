@@ -14,12 +14,13 @@ from certifit.tree.binned.bins import ColumnBins
 from certifit.tree.fitted_tree import Tree
 from certifit.tree.routing.code_loops import add_coded_answers
 from certifit.tree.routing.coded_trees import CodedTrees, CodingTuning, coded_trees
-from certifit.tree.routing.node_places import check_nodes, whole_numbers
+from certifit.tree.routing.node_places import check_nodes, check_width, no_trees, whole_numbers
 from certifit.tree.routing.packed_trees import (
     PLAIN_ANSWERS,
     PackedTrees,
     TreeNodes,
     add_leaf_values,
+    leaves_of_rows,
     packed_trees,
 )
 
@@ -63,10 +64,15 @@ class ForestTrees:
         columns = check_nodes(self._nodes(), self.first, True)
         shape = np.shape(self.value)
         if len(shape) != 2 or shape[0] != len(self.feature) or len(self.first) != len(self.seed) + 1:
-            raise ValueError("a forest whose trees, nodes and values do not fit together")
+            raise no_trees("a forest whose trees, nodes and values do not fit together")
         if len(self.n_classes) and shape[1] != self.targets * whole_numbers(self.n_classes).max():
-            raise ValueError("a forest with values of other targets")
+            raise no_trees("a forest with values of other targets")
         return columns
+
+    @cached_property
+    def columns_asked(self) -> int:
+        """How many columns rows must have, of nodes that were looked at before any row walks."""
+        return self.check_places()
 
     @property
     def targets(self) -> int:
@@ -88,7 +94,7 @@ class ForestTrees:
     @cached_property
     def coded(self) -> tuple[CodedTrees, ColumnBins] | None:
         """The same for rows of codes; None where a column has too many thresholds."""
-        return coded_trees(self.packed, 1 + max(0, int(self.feature.max())))
+        return coded_trees(self.packed, 1 + max(0, int(self.feature.max())), self._value_by_place)
 
     @cached_property
     def _value_by_place(self) -> Array:
@@ -98,6 +104,9 @@ class ForestTrees:
     def add_answers(self, block: Block, out: Array, tuning: CodingTuning = CodingTuning()) -> None:
         """Add to `out` (n, k) the values of the leaves that a block's rows reach, tree after tree."""
         n, d = block.X.shape
+        check_width(block.X, self.columns_asked)
+        if out.shape[1] != self.value.shape[1]:
+            raise no_trees(f"a forest with {self.value.shape[1]} values for {out.shape[1]} answers")
         many = n >= tuning.fewest_rows and d <= tuning.columns_per_tree * len(self)
         if many and not PLAIN_ANSWERS.suffices(n * d) and self.coded is not None:
             trees, bins = self.coded
@@ -105,6 +114,11 @@ class ForestTrees:
             add_coded_answers(bins.encode_block(asked), trees, self._value_by_place, out)
         else:
             add_leaf_values(plain_rows(block), self.packed, self.value, out)
+
+    def leaves(self, block: Block) -> Array:
+        """The number of the leaf that each row of a block reaches in each tree (n, trees)."""
+        check_width(block.X, self.columns_asked)
+        return leaves_of_rows(plain_rows(block), self.packed)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is packed follows from the nodes.

@@ -98,6 +98,7 @@ class RecursiveElimination(SubsetSearch):
     tol: ClassVar[float] = 1e-9  # relative difference allowed between two computations of an importance
 
     settings: ClassVar[Any] = {
+        "n_features_to_select": Setting(float, above=0, choices=("auto",)),
         "step": Setting(int, least=1, other=_is_share, other_words="a share between 0 and 1"),
         "max_time": MAX_TIME,
     }

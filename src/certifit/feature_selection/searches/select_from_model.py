@@ -67,7 +67,9 @@ class SelectFromModel(SubsetSearch):
     """
 
     settings: ClassVar[Any] = {
+        "threshold": Setting(float, none=True, text=True),
         "prefit": Setting(bool),
+        "norm_order": Setting(float),
         "max_features": Setting(int, least=0, none=True, other=callable, other_words="a function of X"),
     }
     differences: ClassVar[dict[str, str]] = {

@@ -64,7 +64,12 @@ class SequentialSelector(SubsetSearch):
     ('greedy', True)
     """
 
-    settings: ClassVar[Any] = {"direction": Setting(choices=("forward", "backward")), "max_time": MAX_TIME}
+    settings: ClassVar[Any] = {
+        "n_features_to_select": Setting(float, above=0, choices=("auto",)),
+        "tol": Setting(float),
+        "direction": Setting(choices=("forward", "backward")),
+        "max_time": MAX_TIME,
+    }
 
     path_: dict[str, Array]
     candidate_scores_: Array

@@ -34,6 +34,12 @@ def leave_one_out(
             wanted=f"at most {tuning.entries} entries, which are decomposed",
             fix="Use cv=5.",
         )
+    if free and (weighted := np.count_nonzero(data.w)) < 2:
+        raise DataError(
+            got=f"{weighted} sample of positive weight for leave-one-out",
+            wanted="at least 2, so that a row is left for the intercept",
+            fix="Use Ridge, which chooses nothing.",
+        )
     rows = centred(data, y, free)
     plain, root = rows.dense(), np.sqrt(rows.w)[:, None]
     U, s, Vt = svd(plain * root, full_matrices=False)
@@ -46,8 +52,8 @@ def leave_one_out(
         left = rows.y - inside @ (shrunk[:, None] * along)
         if len(s) == len(U):  # the directions are all there are, and what a weak penalty leaves does not cancel
             share = beside**2 @ kept
-            weighted = beside @ (kept[:, None] * (beside.T @ (rows.y * root)))
-            left = np.where(root > 0, weighted / np.where(root > 0, root, 1.0), left)
+            scaled = beside @ (kept[:, None] * (beside.T @ (rows.y * root)))
+            left = np.where(root > 0, scaled / np.where(root > 0, root, 1.0), left)
         else:
             share = 1 - (U**2) @ (s * shrunk) - middle[:, 0] ** 2
         out.append(np.asarray(y, dtype=np.float64) - left / share[:, None])

@@ -30,7 +30,7 @@ from certifit.checkers.linear_model.cross_validated.logistic import (
     logistic_checks,
     mean_certificate,
 )
-from certifit.core import Attributes, Step
+from certifit.core import Attributes, Estimator, Step
 from certifit.core.scoring import find_scorer
 from certifit.core.settings import TOL, Setting, Settings
 from certifit.exceptions import DataError, warn_caller
@@ -200,8 +200,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.use_legacy_attributes = use_legacy_attributes
 
     def _check_settings(self) -> None:
-        for name, setting in self.settings.items():
-            setting.check(name, getattr(self, name))
+        Estimator._check_settings(self)  # those of LogisticRegression are other ones
         if self.penalty == "elasticnet" and (self.l1_ratios is None or isinstance(self.l1_ratios, str)):
             raise DataError(
                 got="penalty='elasticnet' without l1_ratios", wanted="an l1_ratio between 0 and 1, or more"

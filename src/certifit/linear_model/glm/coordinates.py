@@ -52,6 +52,11 @@ class GlmCoordinates:
         Z = Z[:, self.kept]
         return Z if self.R is None else np.ascontiguousarray(solve_triangular(self.R, Z.T, trans="T").T)
 
+    def turned(self, R: Array) -> GlmCoordinates:
+        """The coordinates R⁻ᵀ z (m,), in which rows with the triangular factor R (m, m) are orthonormal."""
+        kept = np.arange(len(R)) if self.kept is None else self.kept
+        return replace(self, kept=kept, R=R if self.R is None else R @ self.R)
+
     def size(self, d: int) -> int:
         """Number of parameters."""
         return d + self.intercept if self.kept is None else len(self.kept)

@@ -41,6 +41,7 @@ from certifit.linear_model.glm.tuning import GlmTuning
 from certifit.linear_model.glm.working_columns import with_working_sets
 from certifit.linear_model.inference import (
     Inference,
+    LikelihoodPoint,
     last_pass,
     likelihood_attributes,
     no_degrees_of_freedom,
@@ -280,9 +281,10 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         else:
             null = constant_score(rows, loss, layout, problem.totals.y, problem.totals.weight, null)
             theta = coordinates.theta(fitted["coef_"], float(fitted["intercept_"]))  # as it is stored
-            e = last_pass(rows, theta, null, coordinates, loss, layout, None if why else self.covariance)
+            at = LikelihoodPoint(theta, null, coordinates, loss, layout)
+            e, frame = last_pass(rows, at, None if why else self.covariance)
             e = e.at_objective(certificate.objective, squares=loss.concordance == 0)
-            evidence = likelihood_attributes(e, loss.family, coordinates, d, self.covariance, why)
+            evidence = likelihood_attributes(e, loss.family, frame, d, self.covariance, why)
         if "dual_gap_" in self.diagnostics:
             evidence["dual_gap_"] = certificate.gap / problem.totals.weight
         return {
@@ -507,7 +509,7 @@ class GeneralizedLinearRegressor(Inference, RegressorMixin, Estimator):
         total = rows.sum(partial(targets_total, ResponseLayout()))
         theta, coordinates = np.append(self.coef_, self.intercept_), GlmCoordinates(intercept=True)
         null = mean_score(loss, float(total[1]), float(total[0]))
-        e = last_pass(rows, theta, null, coordinates, loss, ResponseLayout(), None)
+        e, _ = last_pass(rows, LikelihoodPoint(theta, null, coordinates, loss, ResponseLayout()), None)
         return 1 - e.half_deviance / e.null if e.null > 0 else float(e.half_deviance == 0)
 
     def objective(self, X: Any, y: Any = None, sample_weight: Any = None) -> Objective:

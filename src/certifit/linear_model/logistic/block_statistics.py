@@ -48,6 +48,7 @@ class LogisticRequest(NamedTuple):
     totals: bool = False  # `expected` and `total`
     reach: ReachRequest | None = None
     columns: Array | None = None  # entries of θ in which the Hessian is wanted; one score only
+    at_hand: bool = False  # whether the table's columns are, so that its curvatures are enough
 
 
 def measure(
@@ -69,7 +70,11 @@ def measure(
         curvature = np.diag(w @ P) - P.T @ (P * w[:, None])
     H: Array | SparseCurvature | float = 0.0
     if request.hessian:
-        H = sandwich_of(Z, h, intercept, request.columns) if k == 1 else _softmax_hessian(Z, w, P, intercept)
+        H = (
+            sandwich_of(Z, h, intercept, request.columns, request.at_hand)
+            if k == 1
+            else _softmax_hessian(Z, w, P, intercept)
+        )
     expected: Array | float = 0.0
     total: Array | float = 0.0
     if request.totals:

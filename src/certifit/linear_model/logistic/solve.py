@@ -25,10 +25,11 @@ the proved gap, relative to the objective, is at most `tol`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from certifit.core import Solution, Step, fixed_point
 from certifit.core.loop import Watcher
@@ -74,6 +75,17 @@ class LogisticProblem:
     slope: tuple[Array, Array] | None = field(default=None, init=False)  # last point and its gradient
 
     @property
+    def at_hand(self) -> bool:
+        """Whether the table's columns are: of sparse rows in memory."""
+        return self.shift is None and isinstance(self.rows, ArrayRows) and sparse.issparse(self.rows.X)
+
+    @cached_property
+    def by_columns(self) -> Any:
+        """These rows as CSC, out of which each step takes its columns: from rows they would be picked one by one."""
+        assert isinstance(self.rows, ArrayRows)
+        return sparse.csc_array(self.rows.X, dtype=np.float64)
+
+    @property
     def several(self) -> bool:
         """Several classes beside a ridge penalty, whose errors follow from the last Hessian once they are proved."""
         return self.shape[0] > 1 and self.lam1 == 0 < self.lam2
@@ -89,7 +101,7 @@ class LogisticProblem:
         reach = self.proof.request if self.concordant else None
         if totals and self.several:
             reach = ReachRequest(extent=True)
-        request = LogisticRequest(state.rule.wants_hessian, totals, reach, state.rule.columns)
+        request = LogisticRequest(state.rule.wants_hessian, totals, reach, state.rule.columns, self.at_hand)
         return self.rows.sum(partial(measure, state.x.reshape(self.shape), self.shift, self.intercept, request))
 
     def update(self, state: DescentState[Direction], s: LogisticPass) -> Step[DescentState[Direction]]:
@@ -136,6 +148,8 @@ class LogisticProblem:
         elif isinstance(s.H, SparseCurvature):
             assert columns is not None
             hessian = s.H.with_ridge(ridge.ravel()[columns])
+            if self.at_hand:
+                hessian = hessian.of_table(self.by_columns, columns[columns < self.rows.n_features])
         if self.several:
             self.slope = x, gradient
             self.curved = self.curved if hessian is None else (x, hessian)

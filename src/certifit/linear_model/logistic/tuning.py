@@ -22,3 +22,4 @@ class LogisticTuning:
     curvature_share: float = 0.95  # share of a class's curvature that the rows in its preconditioner must carry
     strict_tol: float = 1e-7  # below which the checker is asked whether an L1-penalised fit is proved
     checked_entries: int = 2**17  # rows times parameters up to which the checker is asked for errors, if need be
+    moved_score: float = 0.01  # how far the score of a row may move where coefficients are rounded to float32

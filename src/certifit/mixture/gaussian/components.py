@@ -18,7 +18,8 @@ gives all sums that the M step needs:
 Cancellation loses about eps |Uᵀ(mean - shift)|², P = UUᵀ. Hence rows are taken about the mean of each component that
 is farther than `tuning.far` standard deviations from the shift, and squared and summed by matrix products, without
 features.
-Rows with missing entries go through `missing_entries` instead.
+Rows with missing entries go through `missing_entries` instead; where columns are independent within a component, they
+are just left out of the features.
 
 The objective is the mean log-likelihood less (1/2k) Σ_k Σ_j floor_j (P_k)_jj, under which
     C_k = scatter_k + diag(floor) n / (k n_k)
@@ -37,7 +38,13 @@ import numpy as np
 from certifit.checkers.mixture.gaussian import stored_rounding
 from certifit.mixture.gaussian.covariance_shapes import SHAPES, CovarianceShape
 from certifit.mixture.gaussian.gaussian_loops import LOG_2PI, shift_rows
-from certifit.mixture.gaussian.missing_entries import BatchPatterns, CompletedRows, by_pattern
+from certifit.mixture.gaussian.missing_entries import (
+    BatchPatterns,
+    CompletedRows,
+    by_pattern,
+    incomplete_last,
+    observed_features,
+)
 from certifit.mixture.gaussian.tuning import GaussianMixtureTuning
 from certifit.numerics.packed import pack
 from certifit.rows import Array
@@ -55,7 +62,8 @@ class GaussianBatch(NamedTuple):
 
     Z: Array  # (d, n) x - shift; where there is F, a part of it
     F: Array | None  # (width + d + 1, n) features about the shift, in the workspace; None where all are far
-    patterns: BatchPatterns | None  # of missing entries; None for complete rows
+    patterns: BatchPatterns | None  # of missing entries; None for complete rows, and where these are left out
+    observed: Array | None = None  # (3 d, n) features of what is observed, where missing entries are left out
     completed: CompletedRows | None = None  # by the components whose log-densities were asked for
 
 
@@ -107,6 +115,18 @@ class GaussianComponents:
         anchors[self.far] = self.means[self.far]
         return anchors
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether missing entries are left out: columns are independent, and all features are about the shift."""
+        return self.shape.independent and not len(self.far)
+
+    @cached_property
+    def observed_coefficients(self) -> Array:
+        """Coefficients (k, 3 d) of log f_k in the features of what is observed of rows about the shift."""
+        P = self.shape.diagonal(self.P, len(self.shift))
+        Pm = P * self.means
+        return np.column_stack([-0.5 * P, Pm, 0.5 * (np.log(P) - LOG_2PI - Pm * self.means)])
+
     @cached_property
     def coefficients(self) -> Array:
         """Coefficients (k, width + d + 1) with log f_k = coefficients · (q(z), z, 1), z about the anchors."""
@@ -128,10 +148,16 @@ class GaussianComponents:
         if not missing and counted.all():
             yield from (slice(i, i + step) for i in range(0, len(X), step))
             return
-        order, number = by_pattern(X, counted) if missing else (np.flatnonzero(counted), np.zeros(int(counted.sum())))
+        order, number = np.flatnonzero(counted), np.zeros(int(counted.sum()))
+        if missing:
+            order, number = (incomplete_last if self.leaves_out else by_pattern)(X, counted)
         n = int(np.searchsorted(number, 1))  # complete rows
         yield from (order[i : min(i + step, n)] for i in range(0, n, step))
         k, d = self.means.shape
+        if self.leaves_out:
+            step = self._batch_rows(3 * d)
+            yield from (order[i : i + step] for i in range(n, len(order), step))
+            return
         step, most_patterns = self._batch_rows(k * d), max(1, self.tuning.pattern_numbers // (k * d * d))
         while n < len(order):
             end = min(n + step, int(np.searchsorted(number, number[n] + most_patterns)))
@@ -147,7 +173,10 @@ class GaussianComponents:
         features, (n, d) = self.coefficients.shape[1], X.shape
         F = _as_table(workspace.features, features, n) if len(self.far) < len(self.means) else None
         Z = np.empty((d, n)) if F is None else F[-1 - d : -1]
-        patterns = BatchPatterns(Z) if shift_rows(X, self.shift, Z) else None
+        missing = shift_rows(X, self.shift, Z)
+        if missing and self.leaves_out:
+            return GaussianBatch(Z, F, None, observed_features(Z))
+        patterns = BatchPatterns(Z) if missing else None
         if F is not None and patterns is None:
             self._add_features(F)
         return GaussianBatch(Z, F, patterns)
@@ -173,6 +202,8 @@ class GaussianComponents:
 
     # -------------------------------------------------------------------------------------- E step
     def log_densities(self, batch: GaussianBatch, workspace: EMWorkspace) -> tuple[Array, GaussianBatch]:
+        if batch.observed is not None:
+            return self.observed_coefficients @ batch.observed, batch
         if batch.patterns is not None:
             completed = CompletedRows(batch.patterns, self.means, self.shape.matrices(self.P, *self.means.shape))
             return completed.log_densities(self.log_det), batch._replace(completed=completed)
@@ -187,6 +218,8 @@ class GaussianComponents:
 
     def weighted_sums(self, batch: GaussianBatch, R: Array) -> tuple[Array, Array]:
         """Return Σ r (k,) and the sums of the features about each component's anchor (k, width + d + 1)."""
+        if batch.observed is not None:
+            return self._observed_sums(batch.observed, R)
         if batch.completed is not None:
             return self._completed_sums(batch.completed, R)
         if not len(self.far):
@@ -199,6 +232,14 @@ class GaussianComponents:
         for j, Z in self._about_far_means(batch.Z):
             first[j], second[j], out[j, -1] = Z @ R[j], self.shape.moments(Z, R[j]), R[j].sum()
         return out[:, -1], out
+
+    def _observed_sums(self, observed: Array, R: Array) -> tuple[Array, Array]:
+        """Return the same sums of rows whose missing entries have a component's own mean and variance."""
+        n, m = R.sum(axis=1), self.means
+        squares, entries, seen = np.split(R @ observed.T, 3, axis=1)
+        unseen = np.maximum(n[:, None] - seen, 0.0)
+        squares += unseen * (m**2 + self.shape.diagonal(self.C, m.shape[1]))
+        return n, np.column_stack([self.shape.reduce_squares(squares), entries + unseen * m, n])
 
     def _completed_sums(self, rows: CompletedRows, R: Array) -> tuple[Array, Array]:
         """Return the same sums of rows with missing entries, moved from the means to the anchors."""

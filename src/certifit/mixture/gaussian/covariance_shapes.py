@@ -18,6 +18,7 @@ row after row.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -37,6 +38,8 @@ def pair_coefficients(P: Array) -> Array:
 
 class CovarianceShape(ABC):
     """What EM needs to know of a shape of covariances."""
+
+    independent: ClassVar[bool] = False  # whether the columns are, within a component
 
     @abstractmethod
     def width(self, d: int) -> int:
@@ -70,6 +73,10 @@ class CovarianceShape(ABC):
     @abstractmethod
     def reduce(self, pairs: Array, d: int) -> Array:
         """Return sums of q (k, width), given sums of all products of pairs (k, d (d + 1) / 2)."""
+
+    def reduce_squares(self, squares: Array) -> Array:
+        """Return the same where columns are independent, given sums of squares (k, d)."""
+        raise NotImplementedError
 
     @abstractmethod
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
@@ -196,6 +203,8 @@ class TiedCovariances(FullCovariances):
 
 
 class DiagonalCovariances(CovarianceShape):
+    independent: ClassVar[bool] = True
+
     def width(self, d: int) -> int:
         return d
 
@@ -210,7 +219,10 @@ class DiagonalCovariances(CovarianceShape):
 
     def reduce(self, pairs: Array, d: int) -> Array:
         i, j = np.tril_indices(d)
-        return pairs[:, i == j]
+        return self.reduce_squares(pairs[:, i == j])
+
+    def reduce_squares(self, squares: Array) -> Array:
+        return squares
 
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
         return np.maximum(second / n[:, None] - mu**2, 0.0) + floor
@@ -250,8 +262,8 @@ class SphericalCovariances(DiagonalCovariances):
     def features(self, Z: Array, out: Array) -> None:
         np.einsum("jn,jn->n", Z, Z, out=out[0])
 
-    def reduce(self, pairs: Array, d: int) -> Array:
-        return super().reduce(pairs, d).sum(axis=1, keepdims=True)
+    def reduce_squares(self, squares: Array) -> Array:
+        return squares.sum(axis=1, keepdims=True)
 
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
         squares = second / n[:, None] - (mu**2).sum(axis=1, keepdims=True)

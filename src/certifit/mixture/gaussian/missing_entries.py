@@ -5,7 +5,8 @@ g = P e, P = C⁻¹:
     e_Oᵀ (C_OO)⁻¹ e_O = eᵀ P e - g_Mᵀ P_MM⁻¹ g_M,     log |C_OO| = log |C| + log |P_MM|,
 and given the observed entries, the missing ones less their means are N(-P_MM⁻¹ g_M, P_MM⁻¹). Rows are sorted by their
 pattern, the set of columns that they miss: rows of one pattern share P_MM⁻¹, and matrices of patterns that miss the
-same number of columns are inverted side by side.
+same number of columns are inverted side by side. Where columns are independent within a component, missing entries
+are just left out: the log-density is linear in the features of those that are observed (`observed_features`).
 
 | when               | what                                                                                     |
 |--------------------|------------------------------------------------------------------------------------------|
@@ -57,6 +58,23 @@ def _pattern_words(missing: Array) -> Array:
 def _pattern_changes(words: Array) -> Array:
     """Mark rows whose pattern is not that of the row before (n - 1,)."""
     return np.asarray((words[:, 1:] != words[:, :-1]).any(axis=0))
+
+
+def incomplete_last(X: Array, counted: Array) -> tuple[Array, Array]:
+    """The indices of the rows that `counted` (n,) marks, complete ones first, and whether each is incomplete."""
+    incomplete = np.asarray(np.isnan(X).any(axis=1))
+    order = np.concatenate([np.flatnonzero(counted & ~incomplete), np.flatnonzero(counted & incomplete)])
+    return order, incomplete[order]
+
+
+def observed_features(Z: Array) -> Array:
+    """z², z and 1 of the entries of rows Z (d, n), 0 where an entry is missing (3 d, n)."""
+    squares, entries, seen = F = np.empty((3, *Z.shape))
+    np.logical_not(np.isnan(Z), out=seen, casting="unsafe")
+    np.copyto(entries, Z)
+    entries[np.isnan(Z)] = 0.0
+    np.multiply(entries, entries, out=squares)
+    return F.reshape(-1, Z.shape[1])
 
 
 class EqualPatterns(NamedTuple):

@@ -221,7 +221,7 @@ SCIKIT_NAMES = {
 def _refuse_unknown(of: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
-            more = f"or of any method {', '.join(OF_ALL_METHODS)}"
+            more = f"or of any method ({', '.join(OF_ALL_METHODS)})"
             wanted = f"an option of it ({', '.join(known)}), {more}" if known else f"no options of its own, {more}"
             near = SCIKIT_NAMES.get(name) or did_you_mean(name, (*known, *OF_ALL_METHODS))
             raise DataError(got=f"{name}={options[name]!r} with {of}", wanted=wanted, fix=near)

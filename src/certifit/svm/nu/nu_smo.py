@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit.checkers.plain.best_intercepts import middle_of_quantile
-from certifit.core import Solution
+from certifit.core import Solution, Step
 from certifit.core.loop import Watcher
 from certifit.optimise.working_sets import KernelRows, RoundLimits, RoundTuning, WorkingSetSolver
 from certifit.rows import Array
@@ -40,6 +40,7 @@ class NuDual:
     C: Array  # (m,) > 0
     total: float  # A: the sum of the α of either sign
     unit_margin: bool  # whether machines are divided by their margin: two classes
+    lost: float = 0.0  # half the squared distance of two classes' points up to which it is rounding: no margin
 
     def start(self, K: KernelRows) -> SvmDualPoint:
         """The point at which every variable has the same share of its limit."""
@@ -102,6 +103,11 @@ class NuSolver(WorkingSetSolver[SvmDualPoint, NuGap]):
         self.dual, self.max_steps = dual, tuning.pair_steps
         self.violation_left = tuning.whole_violation if self.whole else tuning.round_violation
         self.square: Array | None = None  # (q, q) kernel values within the working set
+
+    def update(self, at: SvmDualPoint, found: NuGap) -> Step[SvmDualPoint]:
+        """A round on; points that meet but for rounding are the minimum, and no gap is relative to that."""
+        met = self.dual.unit_margin and found.primal <= self.dual.lost
+        return super().update(at, found._replace(dual=found.primal) if met else found)
 
     def next_point(self, at: SvmDualPoint, found: NuGap) -> SvmDualPoint:
         s, C, row, t = self.dual.s, self.dual.C, self.dual.row, found.t

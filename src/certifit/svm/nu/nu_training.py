@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 
+from certifit.checkers.plain.dual_points import EPS
 from certifit.checkers.svm import kernel as checker
 from certifit.core import Solution
 from certifit.exceptions import warn_caller
@@ -23,6 +25,10 @@ class LargeNuWarning(UserWarning):
     """A machine of two classes has a smaller nu than was asked for: one class has too little weight for it."""
 
 
+class SmallNuWarning(UserWarning):
+    """A machine of two classes has no margin: its kernel does not part them so well that nu would do."""
+
+
 def train_each_nu(
     task: TrainingTask, data: TrainingRows, machines: Sequence[checker.KernelSvm], nu: float
 ) -> TrainedMachines:
@@ -33,12 +39,18 @@ def train_each_nu(
     with task.watch.loop(task.name, task.max_iter if task.max_iter >= 0 else 10**9, task.attributes) as watch:
         for machine, dual in zip(machines, duals, strict=True):
             gram: Gram = task.gram(data, machine.rows, machine.C)
-            check = partial(_check, data, machine, dual, gram.lengths())
+            lengths = gram.lengths()
+            dual = replace(dual, lost=EPS * (dual.total * float(lengths.max(initial=0.0))) ** 2)
+            check = partial(_check, data, machine, dual, lengths)
             watch.attributes = lambda point, check=check: task.attributes(collect([*done, check(point)]))
             values = kernel_rows(gram, task.cache_size)
             solve = partial(nu_smo.solve, dual, values, task.limits(gram), watch, task.tuning.smo, task.tuning.rounds)
             found = kept(("machine", len(done)), solve)
             done.append(check(found.params, found))
+            margin = nu_smo.measure_gap(dual, found.params).margin
+            slight = dual.unit_margin and margin < 1e-6 * float(lengths.max(initial=0.0)) ** 2 * dual.total
+            if slight and done[-1].findings.margin_is_lost:
+                warn_caller(_small_nu_words(machine, nu, gram), SmallNuWarning)
     return collect(done, judged=task.tuning.judges_in_training(machines))
 
 
@@ -59,6 +71,31 @@ def _dual(machine: checker.KernelSvm, nu: float) -> nu_smo.NuDual:
     )
 
 
+def _small_nu_words(machine: checker.KernelSvm, nu: float, gram: Gram, most_rows: int = 1000) -> str:
+    """What is wrong with a nu that leaves no margin, and which would do; with many rows that takes too long."""
+    words = f"nu={nu:g} is too small for two classes that this kernel does not part: all functions have a margin of 0"
+    other = "a kernel that parts them better: a larger gamma or degree, say"
+    if gram.n > most_rows:
+        return f"{words}, and the answers are arbitrary. Take a larger nu, or {other}."
+    least = smallest_nu(gram.square(np.arange(gram.n)), machine.y, machine.C)
+    largest = checker.largest_nu(machine.y, machine.C)
+    if least > (1 - 1e-9) * largest:
+        return f"{words} whatever nu is, and the answers are arbitrary. Take {other}."
+    return f"{words}, and the answers are arbitrary. Take a nu above {least:.3g} (up to {largest:.3g}), or {other}."
+
+
+def smallest_nu(K: Array, y: Array, w: Array) -> float:
+    """Up to this nu two classes y = ±1 have no margin: the least mean hinge loss of a function without a penalty.
+
+    Its dual is a linear program: the largest Σ a / Σ w with 0 <= a <= w, Σ a y = 0 and Σ a y k(x, ·) = 0.
+    """
+    values, vectors = np.linalg.eigh(K)
+    used = values > len(K) * np.finfo(float).eps * values[-1]
+    rows = np.vstack([vectors[:, used].T * np.sqrt(values[used] / values[-1])[:, None], np.ones(len(y))]) * y
+    found = linprog(-np.ones(len(w)), A_eq=rows, b_eq=np.zeros(len(rows)), bounds=np.column_stack([0 * w, w]))
+    return -float(found.fun) / float(w.sum()) if found.success else 0.0
+
+
 def fitted_machine(machine: checker.KernelSvm, dual: nu_smo.NuDual, point: nu_smo.SvmDualPoint) -> checker.KernelSvm:
     """The machine at a point: of two classes divided by its margin, of numbers with its tube."""
     found, beta = nu_smo.measure_gap(dual, point), _coefficients(dual, point, len(machine.rows))
@@ -66,7 +103,7 @@ def fitted_machine(machine: checker.KernelSvm, dual: nu_smo.NuDual, point: nu_sm
         m, epsilon, nu = machine, max(0.0, -found.margin), 2 * dual.total / float(machine.C.sum())
         tube = checker.NuTubeMachine(m.rows, m.y, m.C, beta, found.intercept, epsilon, nu)
         return replace(tube, intercept=checker.best_intercept(tube, point.f))
-    # Where no function keeps the classes apart at this nu, the margin is 0: its certificate will say so.
+    # Where no function keeps the classes apart at this nu, the margin is 0: its certificate says so.
     margin = max(found.margin, 1e-8 * (float(np.abs(point.f).max(initial=0.0)) or 1.0))
     scale, weight = 1.0 / margin, float(machine.C.sum())
     m, nu, b = machine, 2 * dual.total / weight, scale * found.intercept

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
+import numpy as np
+
+from certifit.numerics.compiled.compiling import called_by_loops_uncounted, written_into_loops_uncounted
 from certifit.rows import Array
 
 
@@ -46,6 +48,7 @@ class NodeToSplit(NamedTuple):
     weight: int
     limits: Array  # (2,) values that monotone columns allow
     key: Any  # int64: random bits of this node
+    room: Any  # NodeRoom; None where it is not needed
 
 
 class NodeCentre(NamedTuple):
@@ -53,6 +56,33 @@ class NodeCentre(NamedTuple):
 
     whole: Array  # (c,) int64: its next whole number
     part: Array  # (c,) float64: the rest
+
+
+class NodeRoom(NamedTuple):
+    """Room in which one thread works on nodes of at most m rows: loops that make no arrays are sooner compiled."""
+
+    columns: Array  # (d,) int64: the columns that a node looks at
+    kept: Array  # (2, m) int64: entries that wait for their place, and a second such list
+    sums: Array  # (3, c) int64: of the left child, of the right one, and the whole part of the node's centre
+    part: Array  # (c,) float64: the rest of the node's centre
+    # (3, m) int64: rows in the order in which they enter a side, borders after them, and where borders are
+    walk: Array
+    entered: Array  # (2, m + 1) int64: Fenwick trees
+    errors: Array  # (3, m) float64: at every border, the errors of both sides and the medians of each
+
+
+def node_room(columns: int, channels: int, rows: int, medians: bool) -> NodeRoom:
+    """Room for nodes of at most so many rows, and for their medians where these are looked for."""
+    m = rows if medians else 0
+    return NodeRoom(
+        np.empty(columns, np.int64),
+        np.empty((2, rows), np.int64),
+        np.empty((3, channels), np.int64),
+        np.empty(channels),
+        np.empty((3, m), np.int64),
+        np.empty((2, m + 1), np.int64),
+        np.empty((3, m)),
+    )
 
 
 class Split(NamedTuple):
@@ -67,7 +97,7 @@ class Split(NamedTuple):
     order: int  # the channel by whose means categories are in order; -1 for numbers
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _threshold_between(low, high):
     """Return a number t with low <= t < high: the middle, or the lower value where the middle rounds to the upper."""
     middle = low / 2 + high / 2
@@ -75,7 +105,7 @@ def _threshold_between(low, high):
 
 
 # Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
-@written_into_loops
+@written_into_loops_uncounted
 def _add_row(labels, moments, weight, r, sums):
     """Add a row's statistics to the sums of a child."""
     for t in range(labels.shape[1]):
@@ -84,11 +114,11 @@ def _add_row(labels, moments, weight, r, sums):
         sums[c] += moments[r, c]
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _row_of(entry):
     return entry & 0xFFFFFFFF
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _rank_of(entry):
     return entry >> 32

@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, called_from_python, written_into_loops
+from certifit.numerics.compiled.compiling import (
+    called_by_loops_uncounted,
+    called_from_python_uncounted,
+    written_into_loops_uncounted,
+)
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
-from certifit.tree.exact.entries import NodeToSplit, _row_of
+from certifit.tree.exact.entries import NodeRoom, NodeToSplit, _row_of
 from certifit.tree.exact.median_loops import _median_of, _rank_targets
 from certifit.tree.exact.split_loops import (
     _best_split,
@@ -77,35 +81,39 @@ class SubtreeNodes(NamedTuple):
     node: Array  # (m,) NODE
     limits: Array  # (m, 2)
     sums: Array  # (m, c) int64
+    room: NodeRoom
 
     def as_table(self, made: int) -> NodeTable:
         """The first nodes, so many of them."""
-        columns = {name: self.node[name][:made].copy() for name in NODE.names or ()}
+        node = self.node[:made].view(NODE, np.ndarray)  # record arrays take long to find their fields
+        columns = {name: node[name].copy() for name in NODE.names or ()}
         return NodeTable(limits=self.limits[:made].copy(), sums=self.sums[:made].copy(), **columns)
 
 
-def empty_subtree(m: int, root: NodeTable, k: int) -> SubtreeNodes:
-    """Room for m nodes, the first of which is node k of a table."""
-    # A record array: its entries have fields by name also where loops are run as Python.
-    node = np.zeros(m, NODE).view(np.recarray)
+def empty_subtree(m: int, root: NodeTable, k: int, room: NodeRoom) -> SubtreeNodes:
+    """Places for m nodes, the first of which is node k of a table, and room in which to look at one."""
+    node = np.zeros(m, NODE)
     node["left"] = node["right"] = node["column"] = -1
     node["threshold"] = np.nan
     for name in NODE.names or ():
         node[name][0] = getattr(root, name)[k]
     sums = np.zeros((m, root.sums.shape[1]), np.int64)
     sums[0] = root.sums[k]
-    return SubtreeNodes(node, np.tile(root.limits[k], (m, 1)), sums)
+    # A record array: its entries have fields by name also where loops are run as Python.
+    limits = np.empty((m, 2))
+    limits[:] = root.limits[k]
+    return SubtreeNodes(node.view(np.recarray), limits, sums, room)
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _node_to_split(nodes, k):
     """Return node k, as the search for its best split wants it."""
     node = nodes.node[k]
     key = np.int64(node.key)  # with its sign: Python's own numbers pass between the two
-    return NodeToSplit(node.start, node.end, nodes.sums[k], node.weight, nodes.limits[k], key)
+    return NodeToSplit(node.start, node.end, nodes.sums[k], node.weight, nodes.limits[k], key, nodes.room)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _is_pure(table, y, start, end):
     """Whether a node's rows have one and the same target."""
     first = _row_of(table.entries[0, start])
@@ -117,7 +125,7 @@ def _is_pure(table, y, start, end):
     return True
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _may_split(table, y, growth, rules, node):
     """Whether a node is one that the rules let be split, whatever its best split is."""
     rows = node.end - node.start
@@ -128,7 +136,7 @@ def _may_split(table, y, growth, rules, node):
     return not _is_pure(table, y, node.start, node.end)
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _add_children(table, rules, nodes, k, children, split, medians):
     """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
     made, count = children
@@ -152,13 +160,13 @@ def _add_children(table, rules, nodes, k, children, split, medians):
             channel = rules.channels - 1
             a, b = nodes.sums[made, channel] / one.weight, nodes.sums[made + 1, channel] / two.weight
         else:
-            a = _median_of(table, medians, one.start, one.end)
-            b = _median_of(table, medians, two.start, two.end)
+            a = _median_of(table, medians, one.start, one.end, nodes.room)
+            b = _median_of(table, medians, two.start, two.end, nodes.room)
         nodes.limits[made, 1 if direction > 0 else 0] = (a + b) / 2
         nodes.limits[made + 1, 0 if direction > 0 else 1] = (a + b) / 2
 
 
-@called_from_python
+@called_from_python_uncounted
 def grow_subtree(table, y, both_rules, nodes, medians, means, categories):
     """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes.
 
@@ -171,13 +179,14 @@ def grow_subtree(table, y, both_rules, nodes, medians, means, categories):
         if _may_split(table, y, growth, rules, nodes.node[k]):
             node = _node_to_split(nodes, k)
             if medians is not None:
-                _rank_targets(table, medians, node.start, node.end)
-            split = _best_split(table, rules, _columns_to_try(table, rules, node), node, medians, means, categories)
+                _rank_targets(table, medians, node.start, node.end, nodes.room)
+            columns = _columns_to_try(table, rules, node, nodes.room.columns)
+            split = _best_split(table, rules, columns, node, medians, means, categories)
             gain = split.score - _node_score(table, rules, node, medians, means)
             if split.column >= 0 and gain >= growth.decrease:
                 nodes.node[k].gain = gain
                 count = _mark_sides(table, rules, split, node, categories)
-                _part_rows(table, 0, d, node.start, node.end)
+                _part_rows(table, 0, d, node.start, node.end, nodes.room.kept[0])
                 _add_children(table, rules, nodes, k, (made, count), split, medians)
                 made += 2
         k += 1

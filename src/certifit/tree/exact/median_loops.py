@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
+from certifit.numerics.compiled.compiling import called_by_loops_uncounted, written_into_loops_uncounted
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
 from certifit.tree.exact.entries import Split, _rank_of, _row_of, _threshold_between
@@ -26,17 +26,17 @@ class MedianTable(NamedTuple):
     rows: Array  # (t, n) int64: scratch, a node's rows in the order of their targets
 
 
-@called_by_loops
-def sorted_keys(keys):
-    """Return keys (n,) int64 ascending, by merging runs; what is in them is lost.
+@written_into_loops_uncounted
+def sorted_keys(keys, spare, n):
+    """Return the first n keys int64 ascending, by merging runs; they are in one of the two lists, the other is lost.
 
     To compile NumPy's own sorts takes seconds.
     """
-    spare, run = np.empty(len(keys), np.int64), 1
-    while run < len(keys):
-        for start in range(0, len(keys), 2 * run):
-            i, middle = start, min(start + run, len(keys))
-            j, end = middle, min(start + 2 * run, len(keys))
+    run = 1
+    while run < n:
+        for start in range(0, n, 2 * run):
+            i, middle = start, min(start + run, n)
+            j, end = middle, min(start + 2 * run, n)
             for k in range(start, end):
                 if j == end or (i < middle and keys[i] < keys[j]):
                     spare[k] = keys[i]
@@ -48,21 +48,21 @@ def sorted_keys(keys):
     return keys
 
 
-@called_by_loops
-def _rank_targets(table, medians, start, end):
+@called_by_loops_uncounted
+def _rank_targets(table, medians, start, end, room):
     """Number the rows of a node in the order of their targets."""
     for t in range(len(medians.keys)):
-        keys = np.empty(end - start, np.int64)
+        keys = room.kept[0]
         for i in range(start, end):
             keys[i - start] = medians.keys[t, _row_of(table.entries[0, i])]
-        keys = sorted_keys(keys)
+        keys = sorted_keys(keys, room.kept[1], end - start)
         for i in range(end - start):
             r = _row_of(keys[i])
             medians.place[t, r] = i
             medians.rows[t, start + i] = r
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _median_score(table, medians, start, end):
     """Return the score of a node whose targets are ranked: minus the sum of absolute errors from the median."""
     found = 0.0
@@ -83,10 +83,10 @@ def _median_score(table, medians, start, end):
     return found
 
 
-@called_by_loops
-def _median_of(table, medians, start, end):
+@called_by_loops_uncounted
+def _median_of(table, medians, start, end, room):
     """Return the median of a node's first target, in the unit of the amounts; the targets need not be ranked."""
-    _rank_targets(table, medians, start, end)
+    _rank_targets(table, medians, start, end, room)
     weight = 0
     for i in range(start, end):
         weight += table.weight[medians.rows[0, i]]
@@ -101,20 +101,19 @@ def _median_of(table, medians, start, end):
     return 0.0
 
 
-@written_into_loops
-def _enter(sums, place, weight, moment):
-    """Add a row to both Fenwick trees, (2, m + 1)."""
+@written_into_loops_uncounted
+def _enter(sums, m, place, weight, moment):
+    """Add a row to both Fenwick trees of m rows."""
     k = place + 1
-    while k < sums.shape[1]:
+    while k <= m:
         sums[0, k] += weight
         sums[1, k] += moment
         k += k & -k
 
 
-@called_by_loops
-def _half_place(sums, weight):
+@called_by_loops_uncounted
+def _half_place(sums, m, weight):
     """Return the first place up to which rows have half of the weight, and the sums before it."""
-    m = sums.shape[1] - 1
     step = 1
     while 2 * step <= m:
         step *= 2
@@ -129,56 +128,60 @@ def _half_place(sums, weight):
     return at, below, below_sum
 
 
-@written_into_loops
-def _side_errors(table, medians, node, rows, borders, errors, middle):
-    """Add to `errors` what the rows up to each border are off by, and note the medians of their first target."""
+@written_into_loops_uncounted
+def _side_errors(table, medians, node, entering, middle):
+    """Add to the errors what the rows up to each border are off by, and note the medians of their first target."""
+    m, room = node.end - node.start, node.room
+    sums, rows, borders, errors = room.entered, room.walk[0], room.walk[1], room.errors[0]
     for t in range(len(medians.keys)):
-        sums = np.zeros((2, node.end - node.start + 1), np.int64)
+        for i in range(m + 1):
+            sums[0, i] = sums[1, i] = 0
         weight = total = 0
-        for i in range(len(rows)):
+        for i in range(entering):
             r = rows[i]
-            _enter(sums, medians.place[t, r], table.weight[r], table.moments[r, t])
+            _enter(sums, m, medians.place[t, r], table.weight[r], table.moments[r, t])
             weight += table.weight[r]
             total += table.moments[r, t]
             if borders[i] < 0:
                 continue
-            at, below, below_sum = _half_place(sums, weight)
+            at, below, below_sum = _half_place(sums, m, weight)
             here = medians.rows[t, node.start + at]
             below += table.weight[here]
             below_sum += table.moments[here, t]
             amount = medians.amounts[t, here]
             errors[borders[i]] += float(total - 2 * below_sum + amount * (2 * below - weight))
             if t == 0:
-                above = medians.rows[0, node.start + _half_place(sums, weight + 1)[0]]  # more than half
+                above = medians.rows[0, node.start + _half_place(sums, m, weight + 1)[0]]  # more than half
                 middle[borders[i]] = (float(amount) + float(medians.amounts[0, above])) / 2
 
 
-@written_into_loops
-def _walk(entries, start, last, end, borders, forward, missing):
-    """Return the rows of one side in the order in which they enter it, and the border after each of them, or -1."""
-    rows, after = np.empty(end - start, np.int64), np.full(end - start, -1, np.int64)
+@written_into_loops_uncounted
+def _walk(entries, node, last, walk, forward, missing):
+    """Note the rows of one side as they enter it, and the border after each, or -1; return how many they are."""
+    start, end, rows, after, borders = node.start, node.end, walk[0], walk[1], walk[2]
+    for i in range(end - start):
+        after[i] = -1
     m = 0
     if missing:
         for i in range(last, end):
             rows[m] = _row_of(entries[i])
             m += 1
-        if not forward and m > 0 and borders[last - 1 - start]:
+        if not forward and m > 0 and borders[last - 1 - start] != 0:
             after[m - 1] = last - 1 - start
     for step in range(last - start):
         i = start + step if forward else last - 1 - step
         rows[m] = _row_of(entries[i])
         border = i if forward else i - 1
-        if border >= start and borders[border - start]:
+        if border >= start and borders[border - start] != 0:
             after[m] = border - start
         m += 1
-    return rows[:m], after[:m]
+    return m
 
 
-@written_into_loops
-def _borders(table, rules, j, node, last, order):
-    """Return after which of a node's rows column j may be split, and the threshold drawn, if it is random."""
-    entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
-    start, borders = node.start, np.zeros(last - node.start, np.bool_)
+@written_into_loops_uncounted
+def _borders(table, rules, j, node, last, order, borders):
+    """Note after which of a node's rows column j may be split, and return the threshold drawn, if it is random."""
+    entries, values, start = table.entries[j], table.values[table.first[j] : table.first[j + 1]], node.start
     share = float(random_bits(random_bits(rules.seed, node.key), j) >> np.uint64(11)) / 2.0**53
     low, high = values[_rank_of(entries[start])], values[_rank_of(entries[last - 1])]
     drawn = low * (1 - share) + high * share
@@ -193,14 +196,14 @@ def _borders(table, rules, j, node, last, order):
     if rules.random and order >= 0:
         chosen, seen = int(share * groups), 0
         for i in range(last - start):
-            if borders[i]:
+            if borders[i] != 0:
                 borders[i] = seen == chosen
                 seen += 1
     borders[last - start - 1] = last < node.end
-    return borders, drawn
+    return drawn
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _best_median_split(table, rules, j, node, medians, order):
     """Return the split of a node along column j with the least sum of absolute errors; its targets are ranked."""
     start, end, limits = node.start, node.end, node.limits
@@ -211,22 +214,24 @@ def _best_median_split(table, rules, j, node, medians, order):
     none = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     if last == start or (last == end and _rank_of(entries[start]) == _rank_of(entries[last - 1])):
         return none
-    borders, drawn = _borders(table, rules, j, node, last, order)
+    borders = node.room.walk[2]
+    drawn = _borders(table, rules, j, node, last, order, borders)
     direction = table.monotone[j]
     constrained = limits[0] > -np.inf or limits[1] < np.inf or direction != 0
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
-    middles = np.zeros((2, last - start))
+    errors, middles = node.room.errors[0], node.room.errors[1:]
     for side in range(2 if last < end else 1):
-        errors = np.zeros(last - start)
+        for i in range(last - start):
+            errors[i] = 0.0
         for right in range(2):
-            rows, after = _walk(entries, start, last, end, borders, right == 0, side != right)
-            _side_errors(table, medians, node, rows, after, errors, middles[right])
+            entering = _walk(entries, node, last, node.room.walk, right == 0, side != right)
+            _side_errors(table, medians, node, entering, middles[right])
         w = 0
         for i in range(last, end if side == 1 else last):
             w += table.weight[_row_of(entries[i])]
         for i in range(start, last):
             w += table.weight[_row_of(entries[i])]
-            if not borders[i - start] or (side == 1 and i + 1 == last):
+            if borders[i - start] == 0 or (side == 1 and i + 1 == last):
                 continue
             count = i + 1 - start + (end - last if side == 1 else 0)
             if count < rules.leaf_rows or end - start - count < rules.leaf_rows:

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from certifit.numerics.compiled.compiling import called_by_loops, written_into_loops
+from certifit.numerics.compiled.compiling import called_by_loops_uncounted, written_into_loops_uncounted
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.tree.exact.category_loops import _arrange_categories
 from certifit.tree.exact.entries import NodeCentre, Split, _add_row, _rank_of, _row_of, _threshold_between
@@ -23,7 +23,7 @@ QUADRATIC, LOGARITHMIC, POSITIVE, ABSOLUTE = 0, 1, 2, 3
 
 
 # Some are written into their callers: to hand a named tuple of arrays over for every row costs more than the sums.
-@written_into_loops
+@written_into_loops_uncounted
 def _side_score(score, sums, weight, centre):
     """Return the score of one child: the larger, the purer."""
     found, heavy = 0.0, float(weight)
@@ -41,17 +41,19 @@ def _side_score(score, sums, weight, centre):
     return found
 
 
-@called_by_loops
-def _node_centre(moments, total, weight):
+@written_into_loops_uncounted
+def _node_centre(moments, node):
     """Return the mean amounts of a node; of classes 0, whose sums are scored as they are."""
-    whole, part = np.zeros(len(total), np.int64), np.zeros(len(total))
+    total, weight, whole, part = node.total, node.weight, node.room.sums[2], node.room.part
+    for c in range(len(total)):
+        whole[c], part[c] = 0, 0.0
     for c in range(moments.shape[1]):
         whole[c] = np.int64(np.rint(float(total[c]) / float(weight)))
         part[c] = float(total[c] - whole[c] * weight) / float(weight)
     return NodeCentre(whole, part)
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _node_sums(table, start, end, sums):
     """Fill in the sums over a node's rows and return their weight."""
     for c in range(len(sums)):
@@ -65,7 +67,7 @@ def _node_sums(table, start, end, sums):
     return weight
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _breaks_monotony(direction, rules, left, right, weights, limits):
     """Whether the children's values are in the wrong order, or beyond what ancestors' splits leave them."""
     # The value is the mean of an amount, or the share of the second of two classes.
@@ -76,7 +78,7 @@ def _breaks_monotony(direction, rules, left, right, weights, limits):
     return not (limits[0] <= a <= limits[1] and limits[0] <= b <= limits[1])
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _best_along(table, rules, j, node, order):
     """Return the best split of a node along column j, whose categories, if it has them, are in order."""
     start, end, total, weight, limits = node.start, node.end, node.total, node.weight, node.limits
@@ -90,9 +92,8 @@ def _best_along(table, rules, j, node, order):
     if last == start or (last == end and _rank_of(entries[start]) == _rank_of(entries[last - 1])):
         return none
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
-    left, right = np.zeros_like(total), np.zeros_like(total)
-    centre = _node_centre(moments, total, weight)
-    weights = np.zeros(2)
+    left, right = node.room.sums[0], node.room.sums[1]
+    centre = _node_centre(moments, node)
     constrained = limits[0] > -np.inf or limits[1] < np.inf or table.monotone[j] != 0
     drawn, chosen = np.inf, -1
     if rules.random:
@@ -133,7 +134,7 @@ def _best_along(table, rules, j, node, order):
                 right[c] = total[c] - left[c]
             found = _side_score(score, left, w, centre) + _side_score(score, right, weight - w, centre)
             if found > best:
-                weights[0], weights[1] = float(w), float(weight - w)
+                weights = float(w), float(weight - w)
                 if constrained and _breaks_monotony(table.monotone[j], rules, left, right, weights, limits):
                     continue
                 best, position, missing_left = found, i + 1 - start, side == 1
@@ -144,7 +145,7 @@ def _best_along(table, rules, j, node, order):
     return Split(best, j, position, missing_left, last < end, threshold, order) if position > 0 else none
 
 
-@called_by_loops
+@called_by_loops_uncounted
 def _groups(entries, start, last):
     """Return how many runs of equal ranks there are."""
     found = 1
@@ -153,17 +154,16 @@ def _groups(entries, start, last):
     return found
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _varies(table, j, start, end):
     """Whether the node's rows differ in column j, missing ones from the others too."""
     return _rank_of(table.entries[j, start]) != _rank_of(table.entries[j, end - 1])
 
 
-@written_into_loops
-def _columns_to_try(table, rules, node):
+@written_into_loops_uncounted
+def _columns_to_try(table, rules, node, found):
     """Return the columns that vary in a node; with fewer columns allowed, some of them drawn at random, ascending."""
     d = len(table.entries)
-    found = np.empty(d, np.int64)
     m = 0
     for j in range(d):
         if _varies(table, j, node.start, node.end):
@@ -186,7 +186,7 @@ def _columns_to_try(table, rules, node):
 
 # Where `medians` or `categories` are None, nothing of theirs is compiled; nor what belongs to means where `means` is,
 # which stands for nothing else: Numba leaves out what a None rules out, and not what follows from there being one.
-@written_into_loops
+@written_into_loops_uncounted
 def _along(table, rules, j, node, medians, means, order):
     found = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     if medians is not None:
@@ -196,37 +196,38 @@ def _along(table, rules, j, node, medians, means, order):
     return found
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _best_split(table, rules, columns, node, medians, means, categories):
     """Return the best split of a node along any of these columns; categories are tried in every order they have."""
     best = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     for j in columns:
-        if categories is None or not categories.columns[j]:
-            found = _along(table, rules, j, node, medians, means, -1)
+        order, orders = np.int64(-1), 1
+        if categories is not None:
+            orders = len(categories.channels) if categories.columns[j] else 1
+        for k in range(orders):
+            if categories is not None:  # noqa: SIM102 - what a None leaves out is not compiled
+                if categories.columns[j]:
+                    order = categories.channels[k]
+                    _arrange_categories(table, rules, node, j, order)
+            found = _along(table, rules, j, node, medians, means, order)
             if found.score > best.score:
                 best = found
-        else:
-            for channel in categories.channels:
-                _arrange_categories(table, rules, node, j, channel)
-                found = _along(table, rules, j, node, medians, means, channel)
-                if found.score > best.score:
-                    best = found
     return best
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _node_score(table, rules, node, medians, means):
     """Return the score of a node that is not split; its targets are ranked where medians are asked for."""
     found = 0.0
     if medians is not None:
         found = _median_score(table, medians, node.start, node.end)
     if means is not None:
-        centre = _node_centre(table.moments, node.total, node.weight)
+        centre = _node_centre(table.moments, node)
         found = _side_score(rules.score, node.total, node.weight, centre)
     return found
 
 
-@written_into_loops
+@written_into_loops_uncounted
 def _mark_sides(table, rules, split, node, categories):
     """Note which of a node's rows go left, and return how many."""
     j, start, end = split.column, node.start, node.end
@@ -242,10 +243,9 @@ def _mark_sides(table, rules, split, node, categories):
     return count
 
 
-@written_into_loops
-def _part_rows(table, first, last, start, end):
+@written_into_loops_uncounted
+def _part_rows(table, first, last, start, end, kept):
     """Put the rows that go left before the others, in the order of each of the columns [first, last)."""
-    kept = np.empty(end - start, np.int64)
     goes_left = table.left
     for j in range(first, last):
         entries = table.entries[j]

@@ -20,8 +20,10 @@ from certifit.rows import Array
 MISCLASSIFIED, SQUARES, GINI, ENTROPY = 0, 1, 2, 3
 
 
-# Thousands of calls are to be compiled, some hundred are not.
-FEW = TwinTuning(seconds=0.1)
+# Thousands of calls are to be compiled, some hundred are not. Histograms are large where the rows in them are few.
+FEW = TwinTuning(most_entries=1_000_000, seconds=0.1)
+SPLITS = TwinTuning(most_entries=1_000_000)
+AT_ONCE = 2**15  # numbers of a side of several candidates, which the cache holds
 
 
 class ColumnCandidates(NamedTuple):
@@ -170,7 +172,7 @@ def _leaf_costs_of_arrays(stats, kind, least, cost, _=None):
         cost[w < least] = np.inf
         cost += np.where((left > 0.0) & (w > 0.0), left, 0.0)
         return
-    total = np.zeros(stats.shape[1])
+    total = np.zeros(stats.shape[1:])
     for s in stats:
         total += s
     if kind == MISCLASSIFIED:
@@ -218,15 +220,20 @@ def best_splits(below, missing, candidates, rules, best, chosen, scratch):
             best[r] = cost[r] if better else best[r]
 
 
-@twin_of(best_splits, FEW)
+@twin_of(best_splits, SPLITS)
 def _best_splits_of_arrays(below, missing, candidates, rules, best, chosen, _):
     kind, least = rules
-    for c, (low, high) in enumerate(zip(candidates.low, candidates.high, strict=True)):
-        to_left = 1.0 if candidates.missing_left[c] else 0.0
-        cost = np.zeros(below.shape[2])
-        _leaf_costs_of_arrays(below[low] + to_left * missing, kind, least, cost)
-        right = below[-1] - below[high] + (1.0 - to_left) * missing
-        _leaf_costs_of_arrays(right, kind, least, cost)
-        better = cost < best
-        chosen[better] = candidates.first + c
-        best[better] = cost[better]
+    step = max(1, AT_ONCE // missing.size)
+    for first in range(0, len(candidates.low), step):
+        some = slice(first, first + step)
+        to_left = candidates.missing_left[some, None, None].astype(np.float64)
+        left = below[candidates.low[some]] + to_left * missing
+        right = below[-1] - below[candidates.high[some]] + (1.0 - to_left) * missing
+        cost = np.zeros((len(left), below.shape[2]))
+        for side in (left, right):
+            _leaf_costs_of_arrays(side.transpose(1, 0, 2), kind, least, cost)
+        lowest = cost.argmin(axis=0)  # the first of equal costs
+        found = cost[lowest, np.arange(len(best))]
+        better = found < best
+        chosen[better] = candidates.first + first + lowest[better]
+        best[better] = found[better]

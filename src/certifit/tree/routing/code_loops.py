@@ -10,8 +10,9 @@ SIDE_BY_SIDE = 8  # rows that go down together: while one waits for its node, th
 RUN = 64
 MISSING = np.uint64(255)
 # Where in the word of a node its left child, its column and its code begin; its lowest bit: missing values go left.
-LEFT, COLUMN, CODE = np.uint64(32), np.uint64(16), np.uint64(8)
-TWO_BYTES, BYTE, ONE = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(1)
+# The seven bits above are 0, or of a leaf whose only value that is not 0 is a 1, the number of that value plus 1.
+LEFT, COLUMN, CODE, CERTAIN = np.uint64(32), np.uint64(16), np.uint64(8), np.uint64(1)
+TWO_BYTES, BYTE, SEVEN_BITS, ONE = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(127), np.uint64(1)
 
 
 @written_into_loops
@@ -62,5 +63,9 @@ def add_coded_answers(codes, trees, value, out):
             _walk(rows, trees.steps, root, at)
             for i in range(len(rows)):
                 leaf = at[i]
+                certain = (trees.steps[leaf] >> CERTAIN) & SEVEN_BITS
+                if certain != 0:  # its word is at hand, its values are not
+                    out[start + i, certain - ONE] += 1.0
+                    continue
                 for c in range(value.shape[1]):
                     out[start + i, c] += value[leaf, c]

@@ -29,14 +29,17 @@ class CodingTuning:
 class CodedTrees(NamedTuple):
     """Nodes of 8 bytes, in the places of packed trees."""
 
-    steps: Array  # (m,) uint64: left child << 32 | column << 16 | code << 8 | whether missing values go left
+    steps: Array  # (m,) uint64: left child << 32 | column << 16 | code << 8 | certain << 1 | missing values go left
     first: Array  # (T + 1,) int64
 
 
 def coded_trees(
-    trees: PackedTrees, d: int, tuning: CodingTuning = CodingTuning()
+    trees: PackedTrees, d: int, value: Array, tuning: CodingTuning = CodingTuning()
 ) -> tuple[CodedTrees, ColumnBins] | None:
-    """The trees and the bins that rows (n, d) are coded by; None with sets, or too many thresholds of a column."""
+    """The trees and the bins that rows (n, d) are coded by; None with sets, or too many thresholds of a column.
+
+    value (m, k), by place, are those of the leaves: of one that is certain of its class the node says which it is.
+    """
     if len(trees.sets) or d > 2**16:
         return None
     packed, places = trees.steps["column"], np.arange(len(trees.steps))
@@ -54,6 +57,7 @@ def coded_trees(
     code = np.cumsum(new) - 1 - (np.cumsum(counts) - counts)[column]
     # A leaf leads to itself: no code is above 255.
     steps = places.astype(np.uint64) << np.uint64(32) | np.uint64(255 << 8 | 1)
+    steps |= _certain_class(value) << np.uint64(1)
     at = inner[order]
     children = trees.steps["left"][at].astype(np.uint64) << np.uint64(32) | column.astype(np.uint64) << np.uint64(16)
     lost = (packed[at] & MISSING_LEFT != 0).astype(np.uint64)
@@ -61,3 +65,12 @@ def coded_trees(
     no = np.zeros(d, bool)
     bins = ColumnBins(tuple(borders), (np.zeros(0),) * d, no, counts + 1, no)
     return CodedTrees(steps, trees.first), bins
+
+
+def _certain_class(value: Array) -> Array:
+    """(m,) uint64: the number of the only value that is not 0, plus 1, where that is a 1 and among the first 127."""
+    found = np.zeros(len(value), np.uint64)
+    alone = np.count_nonzero(value, axis=1) == 1
+    for c in range(min(127, value.shape[1])):
+        found[alone & (value[:, c] == 1.0)] = c + 1
+    return found

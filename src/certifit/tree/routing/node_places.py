@@ -1,9 +1,10 @@
-"""Checks of nodes that come from a file: compiled loops go where the numbers of children and columns lead."""
+"""Checks of nodes before rows walk through them: compiled loops go where the numbers of children and columns lead."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from certifit.exceptions import DataError
 from certifit.rows import Array
 from certifit.tree.routing.packed_trees import TreeNodes
 
@@ -17,22 +18,22 @@ def check_nodes(nodes: TreeNodes, first: Array, own: bool) -> int:
     left, right, column = (whole_numbers(part) for part in nodes[:3])
     first, m = whole_numbers(first), len(left)
     if any(np.shape(part) != (m,) for part in nodes):
-        raise ValueError("nodes of trees with arrays of different lengths")
+        raise no_trees("nodes of trees with arrays of different lengths")
     if not (len(first) and first[0] == 0 and first[-1] == m and (np.diff(first) > 0).all()):
-        raise ValueError("trees that do not begin one after another")
+        raise no_trees("trees that do not begin one after another")
     inner = np.flatnonzero(left >= 0)
     tree = np.searchsorted(first, inner, side="right") - 1
     base = first[tree] if own else 0
     children = np.concatenate([left[inner] + base, right[inner] + base])
     parents, ends = np.concatenate([inner, inner]), np.concatenate([first[tree + 1], first[tree + 1]])
     if (right[inner] < 0).any() or (children <= parents).any() or (children >= ends).any():
-        raise ValueError("nodes of trees whose children are not behind them")
+        raise no_trees("nodes of trees whose children are not behind them")
     roots = np.zeros(m, bool)
     roots[first[:-1]] = True
     if (np.bincount(children, minlength=m) != ~roots).any():
-        raise ValueError("nodes of trees with no parent or several")
+        raise no_trees("nodes of trees with no parent or several")
     if (column[inner] < 0).any():
-        raise ValueError("nodes of trees that ask for no column")
+        raise no_trees("nodes of trees that ask for no column")
     return int(column[inner].max(initial=-1)) + 1
 
 
@@ -44,19 +45,30 @@ def check_sets(chosen: Array, sets: Array, nodes: TreeNodes, categories: Array) 
     """
     chosen, sets, categories = whole_numbers(chosen), np.asarray(sets), whole_numbers(categories)
     if len(sets) and (sets.ndim != 2 or categories.max(initial=0) > sets.shape[1]):
-        raise ValueError("sets of other categories than columns have")
+        raise no_trees("sets of other categories than columns have")
     if not len(chosen):
         return
     if len(chosen) != len(nodes.left) or ((chosen < -1) | (chosen >= len(sets))).any():
-        raise ValueError("nodes of trees that ask for sets of categories which are not there")
+        raise no_trees("nodes of trees that ask for sets of categories which are not there")
     asked = nodes.column[(chosen >= 0) & (nodes.left >= 0)]
     if asked.max(initial=-1) >= len(categories) or (categories[asked] == 0).any():
-        raise ValueError("nodes of trees that ask for categories of columns which have none")
+        raise no_trees("nodes of trees that ask for categories of columns which have none")
 
 
 def whole_numbers(array: Array) -> Array:
     """An array (m,) of places, or an error where it holds anything else."""
     found = np.asarray(array)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise ValueError("places that are no whole numbers")
+        raise no_trees("places that are no whole numbers")
     return found.astype(np.int64)
+
+
+def check_width(X: Array, columns: int) -> None:
+    """Refuse rows (n, d) of fewer columns than trees ask for."""
+    if X.shape[1] < columns:
+        raise no_trees(f"trees that ask for {columns} columns of rows with {X.shape[1]}")
+
+
+def no_trees(got: str) -> DataError:
+    """The error of arrays that are no trees."""
+    return DataError(got=got, wanted="trees as their fit left them", fix="Fit the model again.")

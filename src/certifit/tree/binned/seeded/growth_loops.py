@@ -144,9 +144,8 @@ def growing_node(rows, terms, pair, classes, channels, run):
 
 
 @called_by_loops_uncounted
-def _is_pure(table, rows, start, end):
+def _is_pure(y, row, start, end):
     """Whether a node's rows have the same targets."""
-    y, row = table.y, rows.row
     for t in range(len(y)):
         for i in range(start + 1, end):
             if y[t, row[i]] != y[t, row[start]]:
@@ -155,58 +154,63 @@ def _is_pure(table, rows, start, end):
 
 
 @called_by_loops_uncounted
-def _drawn_border(table, j, key, low, high):
-    """Return the border nearest to a number drawn between those next to the lowest and the highest code."""
-    first = table.first[j]
+def _drawn_border(borders, first, j, key, low, high):
+    """Return the border nearest to a number drawn between those next to the lowest and the highest code.
+
+    Column j's borders are those from the first on.
+    """
     share = float(random_bits(key ^ np.uint64(0xD1B54A32D192ED03), j) >> np.uint64(11)) / 2.0**53
-    least, most = table.borders[first + low], table.borders[first + high - 1]
+    least, most = borders[first + low], borders[first + high - 1]
     drawn = least * (1 - share) + most * share
     k = low
-    while k < high - 1 and table.borders[first + k + 1] <= drawn:
+    while k < high - 1 and borders[first + k + 1] <= drawn:
         k += 1
-    if k < high - 1 and table.borders[first + k + 1] - drawn < drawn - table.borders[first + k]:
+    if k < high - 1 and borders[first + k + 1] - drawn < drawn - borders[first + k]:
         k += 1
     return k
 
 
-@called_by_loops_uncounted
-def _drawn_of_list(table, j, key, found, m):
+@written_into_loops_uncounted
+def _drawn_of_list(table, j, key, code, m):
     """Return a border drawn between the lowest and the highest code of a list."""
-    last = m - 2 if found.code[m - 1] == MISSING else m - 1
-    return _drawn_border(table, j, key, found.code[0], found.code[last]) if last > 0 else 254
+    last = m - 2 if code[m - 1] == MISSING else m - 1
+    return _drawn_border(table.borders, table.first[j], j, key, code[0], code[last]) if last > 0 else 254
 
 
 @written_into_loops_uncounted
-def _best_of_classes(growth, classes, node, j):
+def _best_of_classes(table, rows, terms, drawing, classes, node, j):
     """Return the best split of a node of many classes along a column."""
-    table, entry, drawn = growth.table, classes.entry, -1
-    m = list_entries(table.codes[j], growth.rows, growth.terms, node, classes)
-    if growth.rules.drawn:
+    entry, drawn = classes.entry, -1
+    m = list_entries(table.codes[j], rows, terms, node, classes)
+    if drawing:
         last = m - 1
         while last > 0 and entry[last] >> np.uint64(56) == MISSING:
             last -= 1
         low, high = np.int64(entry[0] >> np.uint64(56)), np.int64(entry[last] >> np.uint64(56))
-        drawn = _drawn_border(table, j, node.key, low, high) if low < high < MISSING else 254
-    return best_of_entries(classes, m, growth.terms, node, drawn)
+        if low < high < MISSING:
+            drawn = _drawn_border(table.borders, table.first[j], j, node.key, low, high)
+        else:
+            drawn = 254
+    return best_of_entries(classes, m, terms, node, drawn)
 
 
 @written_into_loops_uncounted
-def _best_of_pair(growth, pair, node, j):
+def _best_of_pair(table, rows, terms, drawing, pair, node, j):
     """Return the best split of a node of two sums along a column."""
-    table, terms, drawn = growth.table, growth.terms, -1
-    m = list_codes(table.codes[j], growth.rows, terms, node, pair)
-    if growth.rules.drawn:
-        drawn = _drawn_of_list(table, j, node.key, pair, m)
+    drawn = -1
+    m = list_codes(table.codes[j], rows, terms, node, pair)
+    if drawing:
+        drawn = _drawn_of_list(table, j, node.key, pair.code, m)
     return best_of_list(pair, m, terms, node, drawn, table.monotone[j])
 
 
 @written_into_loops_uncounted
-def _best_of_targets(growth, channels, node, j):
+def _best_of_targets(table, rows, terms, drawing, channels, node, j):
     """Return the best split of a node of several targets along a column."""
-    table, rows, terms, found, drawn = growth.table, growth.rows, growth.terms, channels.found, -1
+    found, drawn = channels.found, -1
     m = list_codes(table.codes[j], rows, terms, node, found)
-    if growth.rules.drawn:
-        drawn = _drawn_of_list(table, j, node.key, found, m)
+    if drawing:
+        drawn = _drawn_of_list(table, j, node.key, found.code, m)
     if m < 2:
         return CodeSplit(-np.inf, -1, False, False, found.code[0] == MISSING)
     add_channels(table.codes[j], rows, channels, node)
@@ -216,7 +220,8 @@ def _best_of_targets(growth, channels, node, j):
 @written_into_loops_uncounted
 def find_split(growth, pair, classes, channels, node, known):
     """Return the best split of a node along the columns that its key draws, its column, and how many are constant."""
-    columns, most, key = growth.columns, growth.rules.columns, node.key
+    table, rows, terms, rules, columns = growth
+    most, drawing, key = rules.columns, rules.drawn, node.key
     d = len(columns.order)
     best, column = CodeSplit(-np.inf, -1, False, False, False), np.int64(-1)
     visited, varying, i = 0, 0, 0
@@ -231,11 +236,11 @@ def find_split(growth, pair, classes, channels, node, known):
             continue
         split = CodeSplit(-np.inf, -1, False, False, False)
         if pair is not None:
-            split = _best_of_pair(growth, pair, node, j)
+            split = _best_of_pair(table, rows, terms, drawing, pair, node, j)
         if classes is not None:
-            split = _best_of_classes(growth, classes, node, j)
+            split = _best_of_classes(table, rows, terms, drawing, classes, node, j)
         if channels is not None:
-            split = _best_of_targets(growth, channels, node, j)
+            split = _best_of_targets(table, rows, terms, drawing, channels, node, j)
         if not split.varies:
             columns.constant[j] = 1
             columns.found[known] = j
@@ -314,24 +319,23 @@ def whole_score(terms, pair, classes, channels, node):
 
 
 @written_into_loops_uncounted
-def may_split(growth, node):
+def may_split(y, row, terms, rules, node):
     """Whether a node is one that the rules let be split, whatever its best split is."""
-    terms, rules = growth.terms, growth.rules
     if node.depth >= rules.depth or node.rows < rules.split_rows or node.rows < 2 * terms.leaf_rows:
         return False
     if node.weight < 2 * terms.leaf_weight:
         return False
     if terms.form == PACKED:
         return node.a > 0 and node.b > 0
-    return not _is_pure(growth.table, growth.rows, node.start, node.end)
+    return not _is_pure(y, row, node.start, node.end)
 
 
 @written_into_loops_uncounted
-def _waiting_node(growth, pair, classes, channels, waiting, p):
+def _waiting_node(rows, terms, pair, classes, channels, waiting, p):
     """Return the waiting node at place p."""
     low, high = waiting.limits[p, 0], waiting.limits[p, 1]
     run = (waiting.start[p], waiting.end[p], waiting.key[p], waiting.depth[p], low, high)
-    return growing_node(growth.rows, growth.terms, pair, classes, channels, run)
+    return growing_node(rows, terms, pair, classes, channels, run)
 
 
 @written_into_loops_uncounted
@@ -348,10 +352,9 @@ def _new_node(nodes, waiting, top, k):
 
 
 @written_into_loops_uncounted
-def _split_node(growth, nodes, node, k, split, j):
+def _split_node(table, rows, nodes, node, k, split, j):
     """Write down the split of node k and part its rows; return where those of the right child begin."""
-    table = growth.table
-    middle = part_rows(table.codes[j], growth.rows, split, node.start, node.end)
+    middle = part_rows(table.codes[j], rows, split, node.start, node.end)
     nodes.column[k] = j
     nodes.threshold[k] = np.inf if split.border == 254 else table.borders[table.first[j] + split.border]
     # Where the node met no missing value, later ones go to the side with more rows.
@@ -361,9 +364,9 @@ def _split_node(growth, nodes, node, k, split, j):
 
 
 @called_by_loops_uncounted
-def _child_limits(growth, pair, node, middle, direction):
+def _child_limits(rows, terms, pair, node, middle, direction):
     """Return the values that descendants of both children may have: neither side crosses the middle of the two."""
-    rows, terms, low, high = growth.rows, growth.terms, node.low, node.high
+    low, high = node.low, node.high
     one = growing_node(rows, terms, pair, None, None, (node.start, middle, node.key, node.depth, low, high))
     two = growing_node(rows, terms, pair, None, None, (middle, node.end, node.key, node.depth, low, high))
     if terms.score < SQUARED:
@@ -375,21 +378,20 @@ def _child_limits(growth, pair, node, middle, direction):
 
 
 @written_into_loops_uncounted
-def _limits_of_children(growth, pair, node, middle, j):
+def _limits_of_children(monotone, rows, terms, pair, node, middle, j):
     """Return the values that descendants of both children may have after a split along column j."""
     found = (node.low, node.high), (node.low, node.high)
     if pair is not None:  # else no column is monotone
-        direction = growth.table.monotone[j]
+        direction = monotone[j]
         if direction != 0:
-            found = _child_limits(growth, pair, node, middle, direction)
+            found = _child_limits(rows, terms, pair, node, middle, direction)
     return found
 
 
 @written_into_loops_uncounted
-def _push_children(growth, waiting, top, node, k, middle, limits):
+def _push_children(d, waiting, top, node, k, middle, limits):
     """Put both children on the stack, from place `top` on: the left one on top, to be looked at first."""
     one, two = limits
-    d = len(growth.columns.order)
     waiting.start[top], waiting.end[top] = middle, node.end
     waiting.start[top + 1], waiting.end[top + 1] = node.start, middle
     waiting.parent[top], waiting.parent[top + 1] = -1 - k, k
@@ -402,7 +404,7 @@ def _push_children(growth, waiting, top, node, k, middle, limits):
 @called_from_python_uncounted
 def grow_tree(growth, pair, classes, channels, nodes, waiting):
     """Grow from node 0, all rows, until no node may be split; return how many nodes there are."""
-    columns = growth.columns
+    table, rows, terms, rules, columns = growth
     constants, made, top = 0, 0, 1
     while top > 0:
         top -= 1
@@ -412,15 +414,15 @@ def grow_tree(growth, pair, classes, channels, nodes, waiting):
         k = made
         made += 1
         _new_node(nodes, waiting, top, k)
-        node = _waiting_node(growth, pair, classes, channels, waiting, top)
-        if not may_split(growth, node):
+        node = _waiting_node(rows, terms, pair, classes, channels, waiting, top)
+        if not may_split(table.y, rows.row, terms, rules, node):
             continue
         split, j, constants = find_split(growth, pair, classes, channels, node, constants)
-        if j < 0 or split.score - whole_score(growth.terms, pair, classes, channels, node) < growth.rules.decrease:
+        if j < 0 or split.score - whole_score(terms, pair, classes, channels, node) < rules.decrease:
             continue
-        middle = _split_node(growth, nodes, node, k, split, j)
-        limits = _limits_of_children(growth, pair, node, middle, j)
-        _push_children(growth, waiting, top, node, k, middle, limits)
+        middle = _split_node(table, rows, nodes, node, k, split, j)
+        limits = _limits_of_children(table.monotone, rows, terms, pair, node, middle, j)
+        _push_children(len(columns.order), waiting, top, node, k, middle, limits)
         waiting.constants[top] = waiting.constants[top + 1] = constants
         top += 2
     while constants > 0:
@@ -435,7 +437,7 @@ def grow_best_first(growth, pair, classes, channels, nodes, waiting, most_leaves
 
     Nodes are numbered in the order in which they were made, and `waiting` keeps each of them at its own number.
     """
-    columns = growth.columns
+    table, rows, terms, rules, columns = growth
     gain = np.full(len(nodes.left), -np.inf)
     border, side, met = np.zeros(len(gain), np.int64), np.zeros(len(gain), np.bool_), np.zeros(len(gain), np.bool_)
     column = np.full(len(gain), -1)
@@ -443,29 +445,29 @@ def grow_best_first(growth, pair, classes, channels, nodes, waiting, most_leaves
     _new_node(nodes, waiting, 0, 0)
     while True:
         for k in range(fresh, made):
-            node = _waiting_node(growth, pair, classes, channels, waiting, k)
-            if not may_split(growth, node):
+            node = _waiting_node(rows, terms, pair, classes, channels, waiting, k)
+            if not may_split(table.y, rows.row, terms, rules, node):
                 continue
             split, j, constants = find_split(growth, pair, classes, channels, node, 0)
             while constants > 0:
                 constants -= 1
                 columns.constant[columns.found[constants]] = 0
             if j >= 0:
-                found = split.score - whole_score(growth.terms, pair, classes, channels, node)
-                if found >= growth.rules.decrease:
+                found = split.score - whole_score(terms, pair, classes, channels, node)
+                if found >= rules.decrease:
                     gain[k], column[k] = found, j
                     border[k], side[k], met[k] = split.border, split.missing_left, split.met_missing
         fresh = made
         k = int(np.argmax(gain[:made]))
         if leaves >= most_leaves or gain[k] == -np.inf:
             return made
-        node = _waiting_node(growth, pair, classes, channels, waiting, k)
+        node = _waiting_node(rows, terms, pair, classes, channels, waiting, k)
         split = CodeSplit(gain[k], border[k], side[k], True, met[k])
         gain[k] = -np.inf
-        middle = _split_node(growth, nodes, node, k, split, column[k])
+        middle = _split_node(table, rows, nodes, node, k, split, column[k])
         # Children come as right, then left from the stack; here the left one has the lower number.
-        limits = _limits_of_children(growth, pair, node, middle, column[k])
-        _push_children(growth, waiting, made, node, k, middle, limits)
+        limits = _limits_of_children(table.monotone, rows, terms, pair, node, middle, column[k])
+        _push_children(len(columns.order), waiting, made, node, k, middle, limits)
         _swap_waiting(waiting, made, made + 1)
         for child in range(made, made + 2):
             _new_node(nodes, waiting, child, child)
