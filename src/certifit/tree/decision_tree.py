@@ -65,6 +65,17 @@ def _is_share(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and 0 < float(value) <= 1
 
 
+def _is_class_weight(value: Any) -> bool:
+    several = isinstance(value, (list, tuple)) and len(value) > 0
+    return all(isinstance(one, dict) for one in value) if several else isinstance(value, dict)
+
+
+# Several targets have a mapping each.
+CLASS_WEIGHT = Setting(
+    choices=("balanced",), none=True, other=_is_class_weight, other_words="a mapping, or a list of these"
+)
+
+
 class DecisionTree(TreeModel):
     """What trees of classes and of amounts share: growing, pruning, and where rows go."""
 
@@ -345,6 +356,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):
         "lookahead": Setting(int, least=1, most=2),
         "max_bins": Setting(int, least=2, most=255, none=True),
         "criterion": Setting(choices=("gini", "entropy", "log_loss")),
+        "class_weight": CLASS_WEIGHT,
     }
 
     classes_: Array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,12 +20,7 @@ from certifit.rows import Array, Block, Rows, encode_label_columns, encode_label
 from certifit.rows.labels import LabelColumns, class_weights_of_targets
 from certifit.tree.binned.seeded.grow_trees import target_count
 from certifit.tree.binned.seeded.growing import GrowthPlan
-from certifit.tree.decision_tree import DecisionTreeClassifier
-
-
-def _is_class_weight(value: Any) -> bool:
-    several = isinstance(value, (list, tuple)) and len(value) > 0
-    return all(isinstance(one, dict) for one in value) if several else isinstance(value, dict)
+from certifit.tree.decision_tree import CLASS_WEIGHT, DecisionTreeClassifier
 
 
 class ForestClassifier(ClassifierMixin, Forest):
@@ -34,12 +30,7 @@ class ForestClassifier(ClassifierMixin, Forest):
     settings: ClassVar[Settings] = {
         **Forest.settings,
         "criterion": Setting(choices=("gini", "entropy", "log_loss")),
-        "class_weight": Setting(
-            choices=("balanced", "balanced_subsample"),
-            none=True,
-            other=_is_class_weight,
-            other_words="a mapping, or a list of these",
-        ),
+        "class_weight": replace(CLASS_WEIGHT, choices=("balanced", "balanced_subsample")),
     }
 
     differences: ClassVar[dict[str, str]] = {

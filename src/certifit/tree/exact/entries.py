@@ -48,6 +48,7 @@ class NodeToSplit(NamedTuple):
     weight: int
     limits: Array  # (2,) values that monotone columns allow
     key: Any  # int64: random bits of this node
+    room: Any  # NodeRoom; None where it is not needed
 
 
 class NodeCentre(NamedTuple):
@@ -57,7 +58,7 @@ class NodeCentre(NamedTuple):
     part: Array  # (c,) float64: the rest
 
 
-class Scratch(NamedTuple):
+class NodeRoom(NamedTuple):
     """Room in which one thread works on nodes of at most m rows: loops that make no arrays are sooner compiled."""
 
     columns: Array  # (d,) int64: the columns that a node looks at
@@ -70,10 +71,10 @@ class Scratch(NamedTuple):
     errors: Array  # (3, m) float64: at every border, the errors of both sides and the medians of each
 
 
-def empty_scratch(columns: int, channels: int, rows: int, medians: bool) -> Scratch:
+def node_room(columns: int, channels: int, rows: int, medians: bool) -> NodeRoom:
     """Room for nodes of at most so many rows, and for their medians where these are looked for."""
     m = rows if medians else 0
-    return Scratch(
+    return NodeRoom(
         np.empty(columns, np.int64),
         np.empty((2, rows), np.int64),
         np.empty((3, channels), np.int64),

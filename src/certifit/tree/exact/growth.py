@@ -21,7 +21,7 @@ from certifit.rows import Array
 from certifit.rows.threads import parallel_map, thread_count
 from certifit.tree.exact import plain_steps, step_loops
 from certifit.tree.exact.category_loops import CategoryOrders
-from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules, empty_scratch
+from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules, node_room
 from certifit.tree.exact.growth_loops import (
     GrowthRules,
     NodeTable,
@@ -147,10 +147,10 @@ class TreeGrower:
         """All nodes below node k, which becomes the first of them."""
         nodes = self.nodes
         rows, levels = int(nodes.end[k] - nodes.start[k]), self.growth.depth - int(nodes.depth[k])
-        own = empty_subtree(most_nodes(rows, levels), nodes, k)
+        room = node_room(len(self.table.entries), self.rules.channels, rows, self.medians is not None)
+        own = empty_subtree(most_nodes(rows, levels), nodes, k, room)
         rules = (self.growth, self.rules)
-        scratch = empty_scratch(len(self.table.entries), self.rules.channels, rows, self.medians is not None)
-        made = grow_subtree(self.table, self.y, rules, own, self.medians, self.means, self.categories, scratch)
+        made = grow_subtree(self.table, self.y, rules, own, self.medians, self.means, self.categories)
         return own.as_table(made)
 
     def _graft(self, k: int, subtree: NodeTable) -> None:
@@ -168,7 +168,7 @@ class TreeGrower:
         nodes = self.nodes
         key = int(nodes.key[k : k + 1].view(np.int64)[0])  # with its sign, as the loops have it
         return NodeToSplit(
-            int(nodes.start[k]), int(nodes.end[k]), nodes.sums[k], int(nodes.weight[k]), nodes.limits[k], key
+            int(nodes.start[k]), int(nodes.end[k]), nodes.sums[k], int(nodes.weight[k]), nodes.limits[k], key, None
         )
 
     def _best(self, k: int) -> Split | None:

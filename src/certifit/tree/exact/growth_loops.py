@@ -13,7 +13,7 @@ from certifit.numerics.compiled.compiling import (
 )
 from certifit.numerics.compiled.random_bits import random_bits
 from certifit.rows import Array
-from certifit.tree.exact.entries import NodeToSplit, _row_of
+from certifit.tree.exact.entries import NodeRoom, NodeToSplit, _row_of
 from certifit.tree.exact.median_loops import _median_of, _rank_targets
 from certifit.tree.exact.split_loops import (
     _best_split,
@@ -81,6 +81,7 @@ class SubtreeNodes(NamedTuple):
     node: Array  # (m,) NODE
     limits: Array  # (m, 2)
     sums: Array  # (m, c) int64
+    room: NodeRoom
 
     def as_table(self, made: int) -> NodeTable:
         """The first nodes, so many of them."""
@@ -89,8 +90,8 @@ class SubtreeNodes(NamedTuple):
         return NodeTable(limits=self.limits[:made].copy(), sums=self.sums[:made].copy(), **columns)
 
 
-def empty_subtree(m: int, root: NodeTable, k: int) -> SubtreeNodes:
-    """Room for m nodes, the first of which is node k of a table."""
+def empty_subtree(m: int, root: NodeTable, k: int, room: NodeRoom) -> SubtreeNodes:
+    """Places for m nodes, the first of which is node k of a table, and room in which to look at one."""
     node = np.zeros(m, NODE)
     node["left"] = node["right"] = node["column"] = -1
     node["threshold"] = np.nan
@@ -101,7 +102,7 @@ def empty_subtree(m: int, root: NodeTable, k: int) -> SubtreeNodes:
     # A record array: its entries have fields by name also where loops are run as Python.
     limits = np.empty((m, 2))
     limits[:] = root.limits[k]
-    return SubtreeNodes(node.view(np.recarray), limits, sums)
+    return SubtreeNodes(node.view(np.recarray), limits, sums, room)
 
 
 @written_into_loops_uncounted
@@ -109,7 +110,7 @@ def _node_to_split(nodes, k):
     """Return node k, as the search for its best split wants it."""
     node = nodes.node[k]
     key = np.int64(node.key)  # with its sign: Python's own numbers pass between the two
-    return NodeToSplit(node.start, node.end, nodes.sums[k], node.weight, nodes.limits[k], key)
+    return NodeToSplit(node.start, node.end, nodes.sums[k], node.weight, nodes.limits[k], key, nodes.room)
 
 
 @called_by_loops_uncounted
@@ -136,7 +137,7 @@ def _may_split(table, y, growth, rules, node):
 
 
 @written_into_loops_uncounted
-def _add_children(table, rules, nodes, k, children, split, medians, scratch):
+def _add_children(table, rules, nodes, k, children, split, medians):
     """Write down the split of node k and its two children, the first of them node `made` with `count` rows."""
     made, count = children
     node, one, two = nodes.node[k], nodes.node[made], nodes.node[made + 1]
@@ -159,14 +160,14 @@ def _add_children(table, rules, nodes, k, children, split, medians, scratch):
             channel = rules.channels - 1
             a, b = nodes.sums[made, channel] / one.weight, nodes.sums[made + 1, channel] / two.weight
         else:
-            a = _median_of(table, medians, one.start, one.end, scratch)
-            b = _median_of(table, medians, two.start, two.end, scratch)
+            a = _median_of(table, medians, one.start, one.end, nodes.room)
+            b = _median_of(table, medians, two.start, two.end, nodes.room)
         nodes.limits[made, 1 if direction > 0 else 0] = (a + b) / 2
         nodes.limits[made + 1, 0 if direction > 0 else 1] = (a + b) / 2
 
 
 @called_from_python_uncounted
-def grow_subtree(table, y, both_rules, nodes, medians, means, categories, scratch):
+def grow_subtree(table, y, both_rules, nodes, medians, means, categories):
     """Grow from node 0, whose run of rows and sums are there, until no node may be split; return how many nodes.
 
     `both_rules` are those of growth and of splits.
@@ -178,15 +179,15 @@ def grow_subtree(table, y, both_rules, nodes, medians, means, categories, scratc
         if _may_split(table, y, growth, rules, nodes.node[k]):
             node = _node_to_split(nodes, k)
             if medians is not None:
-                _rank_targets(table, medians, node.start, node.end, scratch)
-            columns = _columns_to_try(table, rules, node, scratch.columns)
-            split = _best_split(table, rules, columns, node, medians, means, categories, scratch)
-            gain = split.score - _node_score(table, rules, node, medians, means, scratch)
+                _rank_targets(table, medians, node.start, node.end, nodes.room)
+            columns = _columns_to_try(table, rules, node, nodes.room.columns)
+            split = _best_split(table, rules, columns, node, medians, means, categories)
+            gain = split.score - _node_score(table, rules, node, medians, means)
             if split.column >= 0 and gain >= growth.decrease:
                 nodes.node[k].gain = gain
                 count = _mark_sides(table, rules, split, node, categories)
-                _part_rows(table, 0, d, node.start, node.end, scratch.kept[0])
-                _add_children(table, rules, nodes, k, (made, count), split, medians, scratch)
+                _part_rows(table, 0, d, node.start, node.end, nodes.room.kept[0])
+                _add_children(table, rules, nodes, k, (made, count), split, medians)
                 made += 2
         k += 1
     return made

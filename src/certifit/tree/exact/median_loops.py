@@ -49,13 +49,13 @@ def sorted_keys(keys, spare, n):
 
 
 @called_by_loops_uncounted
-def _rank_targets(table, medians, start, end, scratch):
+def _rank_targets(table, medians, start, end, room):
     """Number the rows of a node in the order of their targets."""
     for t in range(len(medians.keys)):
-        keys = scratch.kept[0]
+        keys = room.kept[0]
         for i in range(start, end):
             keys[i - start] = medians.keys[t, _row_of(table.entries[0, i])]
-        keys = sorted_keys(keys, scratch.kept[1], end - start)
+        keys = sorted_keys(keys, room.kept[1], end - start)
         for i in range(end - start):
             r = _row_of(keys[i])
             medians.place[t, r] = i
@@ -84,9 +84,9 @@ def _median_score(table, medians, start, end):
 
 
 @called_by_loops_uncounted
-def _median_of(table, medians, start, end, scratch):
+def _median_of(table, medians, start, end, room):
     """Return the median of a node's first target, in the unit of the amounts; the targets need not be ranked."""
-    _rank_targets(table, medians, start, end, scratch)
+    _rank_targets(table, medians, start, end, room)
     weight = 0
     for i in range(start, end):
         weight += table.weight[medians.rows[0, i]]
@@ -129,15 +129,10 @@ def _half_place(sums, m, weight):
 
 
 @written_into_loops_uncounted
-def _side_errors(table, medians, node, scratch, entering, middle):
+def _side_errors(table, medians, node, entering, middle):
     """Add to the errors what the rows up to each border are off by, and note the medians of their first target."""
-    m, sums, rows, borders, errors = (
-        node.end - node.start,
-        scratch.entered,
-        scratch.walk[0],
-        scratch.walk[1],
-        scratch.errors[0],
-    )
+    m, room = node.end - node.start, node.room
+    sums, rows, borders, errors = room.entered, room.walk[0], room.walk[1], room.errors[0]
     for t in range(len(medians.keys)):
         for i in range(m + 1):
             sums[0, i] = sums[1, i] = 0
@@ -209,7 +204,7 @@ def _borders(table, rules, j, node, last, order, borders):
 
 
 @called_by_loops_uncounted
-def _best_median_split(table, rules, j, node, medians, order, scratch):
+def _best_median_split(table, rules, j, node, medians, order):
     """Return the split of a node along column j with the least sum of absolute errors; its targets are ranked."""
     start, end, limits = node.start, node.end, node.limits
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
@@ -219,18 +214,18 @@ def _best_median_split(table, rules, j, node, medians, order, scratch):
     none = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     if last == start or (last == end and _rank_of(entries[start]) == _rank_of(entries[last - 1])):
         return none
-    borders = scratch.walk[2]
+    borders = node.room.walk[2]
     drawn = _borders(table, rules, j, node, last, order, borders)
     direction = table.monotone[j]
     constrained = limits[0] > -np.inf or limits[1] < np.inf or direction != 0
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
-    errors, middles = scratch.errors[0], scratch.errors[1:]
+    errors, middles = node.room.errors[0], node.room.errors[1:]
     for side in range(2 if last < end else 1):
         for i in range(last - start):
             errors[i] = 0.0
         for right in range(2):
-            entering = _walk(entries, node, last, scratch.walk, right == 0, side != right)
-            _side_errors(table, medians, node, scratch, entering, middles[right])
+            entering = _walk(entries, node, last, node.room.walk, right == 0, side != right)
+            _side_errors(table, medians, node, entering, middles[right])
         w = 0
         for i in range(last, end if side == 1 else last):
             w += table.weight[_row_of(entries[i])]

@@ -42,9 +42,9 @@ def _side_score(score, sums, weight, centre):
 
 
 @written_into_loops_uncounted
-def _node_centre(moments, total, weight, scratch):
+def _node_centre(moments, node):
     """Return the mean amounts of a node; of classes 0, whose sums are scored as they are."""
-    whole, part = scratch.sums[2], scratch.part
+    total, weight, whole, part = node.total, node.weight, node.room.sums[2], node.room.part
     for c in range(len(total)):
         whole[c], part[c] = 0, 0.0
     for c in range(moments.shape[1]):
@@ -79,7 +79,7 @@ def _breaks_monotony(direction, rules, left, right, weights, limits):
 
 
 @called_by_loops_uncounted
-def _best_along(table, rules, j, node, order, scratch):
+def _best_along(table, rules, j, node, order):
     """Return the best split of a node along column j, whose categories, if it has them, are in order."""
     start, end, total, weight, limits = node.start, node.end, node.total, node.weight, node.limits
     entries, values = table.entries[j], table.values[table.first[j] : table.first[j + 1]]
@@ -92,8 +92,8 @@ def _best_along(table, rules, j, node, order, scratch):
     if last == start or (last == end and _rank_of(entries[start]) == _rank_of(entries[last - 1])):
         return none
     best, position, missing_left, threshold = -np.inf, -1, False, np.nan
-    left, right = scratch.sums[0], scratch.sums[1]
-    centre = _node_centre(moments, total, weight, scratch)
+    left, right = node.room.sums[0], node.room.sums[1]
+    centre = _node_centre(moments, node)
     constrained = limits[0] > -np.inf or limits[1] < np.inf or table.monotone[j] != 0
     drawn, chosen = np.inf, -1
     if rules.random:
@@ -187,17 +187,17 @@ def _columns_to_try(table, rules, node, found):
 # Where `medians` or `categories` are None, nothing of theirs is compiled; nor what belongs to means where `means` is,
 # which stands for nothing else: Numba leaves out what a None rules out, and not what follows from there being one.
 @written_into_loops_uncounted
-def _along(table, rules, j, node, medians, means, order, scratch):
+def _along(table, rules, j, node, medians, means, order):
     found = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     if medians is not None:
-        found = _best_median_split(table, rules, j, node, medians, order, scratch)
+        found = _best_median_split(table, rules, j, node, medians, order)
     if means is not None:
-        found = _best_along(table, rules, j, node, order, scratch)
+        found = _best_along(table, rules, j, node, order)
     return found
 
 
 @written_into_loops_uncounted
-def _best_split(table, rules, columns, node, medians, means, categories, scratch):
+def _best_split(table, rules, columns, node, medians, means, categories):
     """Return the best split of a node along any of these columns; categories are tried in every order they have."""
     best = Split(-np.inf, -1, 0, False, False, np.nan, -1)
     for j in columns:
@@ -209,20 +209,20 @@ def _best_split(table, rules, columns, node, medians, means, categories, scratch
                 if categories.columns[j]:
                     order = categories.channels[k]
                     _arrange_categories(table, rules, node, j, order)
-            found = _along(table, rules, j, node, medians, means, order, scratch)
+            found = _along(table, rules, j, node, medians, means, order)
             if found.score > best.score:
                 best = found
     return best
 
 
 @written_into_loops_uncounted
-def _node_score(table, rules, node, medians, means, scratch):
+def _node_score(table, rules, node, medians, means):
     """Return the score of a node that is not split; its targets are ranked where medians are asked for."""
     found = 0.0
     if medians is not None:
         found = _median_score(table, medians, node.start, node.end)
     if means is not None:
-        centre = _node_centre(table.moments, node.total, node.weight, scratch)
+        centre = _node_centre(table.moments, node)
         found = _side_score(rules.score, node.total, node.weight, centre)
     return found
 

@@ -12,7 +12,7 @@ from certifit.numerics.compiled.compiling import called_from_python_uncounted
 from certifit.rows import Array
 from certifit.tree.exact import plain_steps
 from certifit.tree.exact.category_loops import CategoryOrders
-from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules, empty_scratch
+from certifit.tree.exact.entries import NodeToSplit, SortedTable, Split, SplitRules, node_room
 from certifit.tree.exact.growth_loops import NodeTable
 from certifit.tree.exact.median_loops import MedianTable, _median_of, _median_score, _rank_targets
 from certifit.tree.exact.plain_steps import NodeSums, columns_to_try, may_split
@@ -32,13 +32,13 @@ __all__ = [
 
 def rank_targets(table: SortedTable, medians: MedianTable, start: int, end: int) -> None:
     """Number the rows of a node in the order of their targets."""
-    _rank_with_room(table, medians, start, end, empty_scratch(0, 0, end - start, False))
+    _rank_with_room(table, medians, start, end, node_room(0, 0, end - start, False))
 
 
 @called_from_python_uncounted
-def _rank_with_room(table, medians, start, end, scratch):
+def _rank_with_room(table, medians, start, end, room):
     """The same, with room to work in."""
-    _rank_targets(table, medians, start, end, scratch)
+    _rank_targets(table, medians, start, end, room)
 
 
 def best_split(
@@ -51,14 +51,14 @@ def best_split(
     categories: CategoryOrders | None,
 ) -> Split:
     """Return the best split of a node along any of these columns."""
-    scratch = empty_scratch(0, rules.channels, node.end - node.start, medians is not None)
-    return Split(*split_with_room(table, rules, columns, node, medians, means, categories, scratch))
+    room = node_room(0, rules.channels, node.end - node.start, medians is not None)
+    return Split(*split_with_room(table, rules, columns, node._replace(room=room), medians, means, categories))
 
 
 @called_from_python_uncounted
-def split_with_room(table, rules, columns, node, medians, means, categories, scratch):
+def split_with_room(table, rules, columns, node, medians, means, categories):
     """The same, with room to work in."""
-    return _best_split(table, rules, columns, node, medians, means, categories, scratch)
+    return _best_split(table, rules, columns, node, medians, means, categories)
 
 
 def node_score(table: SortedTable, rules: SplitRules, node: NodeToSplit, medians: MedianTable | None) -> float:
@@ -106,9 +106,9 @@ def add_children(
     plain_steps.write_children(table, rules, nodes, k, children, split, NodeSums(weight, sums))
     if medians is not None and table.monotone[split.column] != 0:
         # Between the children's values, their medians, lies the border that neither side's descendants may cross.
-        scratch = empty_scratch(0, 0, int(nodes.end[k]) - start, False)
+        room = node_room(0, 0, int(nodes.end[k]) - start, False)
         runs = [(int(nodes.start[c]), int(nodes.end[c])) for c in (made, made + 1)]
-        middle = sum(_median_of_run(table, medians, *run, scratch) for run in runs) / 2
+        middle = sum(_median_of_run(table, medians, *run, room) for run in runs) / 2
         nodes.limits[made : made + 2] = nodes.limits[k]
         rises = table.monotone[split.column] > 0
         nodes.limits[made, 1 if rises else 0] = middle
@@ -122,6 +122,6 @@ def _sums_of_run(table, start, end, sums):
 
 
 @called_from_python_uncounted
-def _median_of_run(table, medians, start, end, scratch):
+def _median_of_run(table, medians, start, end, room):
     """Return the median of the first target of a run of rows, in the unit of the amounts."""
-    return _median_of(table, medians, start, end, scratch)
+    return _median_of(table, medians, start, end, room)

@@ -17,12 +17,12 @@ def measure_classes(
 ) -> tuple[Array, Array, Array]:
     """Return weights (m,), class shares (m, k) and impurities (m,); `weight` (n,) are the tree's row weights."""
     found = np.zeros(made), np.zeros((made, classes)), np.zeros(made)
-    _measure_classes(nodes, made, row, labels, weight, classes, score, found)
+    _measure_classes(nodes, made, row, labels, weight, score, found)
     return found
 
 
 @called_from_python_uncounted
-def _measure_classes(nodes, made, row, labels, weight, classes, score, found):
+def _measure_classes(nodes, made, row, labels, weight, score, found):
     """Fill in weights, shares and impurities, which are 0 so far: arrays that loops make take long to compile."""
     total, value, impurity = found
     for k in range(made - 1, -1, -1):  # children come after their parents
@@ -30,13 +30,13 @@ def _measure_classes(nodes, made, row, labels, weight, classes, score, found):
             for i in range(nodes.start[k], nodes.end[k]):
                 value[k, np.int64(labels[row[i]])] += weight[row[i]]
         else:
-            for c in range(classes):
+            for c in range(value.shape[1]):
                 value[k, c] = value[nodes.left[k], c] + value[nodes.right[k], c]
     for k in range(made):
-        for c in range(classes):
+        for c in range(value.shape[1]):
             total[k] += value[k, c]
         squares, logs = 0.0, 0.0
-        for c in range(classes):
+        for c in range(value.shape[1]):
             p = value[k, c] / total[k]
             value[k, c] = p
             squares += p * p
