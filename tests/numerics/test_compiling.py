@@ -3,6 +3,8 @@
 import errno
 import gc
 import itertools
+import os
+import sys
 import time
 from importlib.util import module_from_spec, spec_from_file_location
 from types import SimpleNamespace
@@ -61,6 +63,55 @@ def test_a_loop_that_is_compiled_here_or_on_disk_is_used(loop):
     assert one(np.arange(3.0)) == 5.0
     assert not PlainFirst(one).suffices(10)
     assert not PlainFirst(loop()).suffices(10)  # another process finds it on disk
+
+
+def load(path):
+    """The module of a file, as a new process finds it."""
+    spec = spec_from_file_location(path.stem, path)
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_loop_is_compiled_anew_where_one_that_it_calls_has_changed(tmp_path, monkeypatch):
+    """Numba looks at a loop's own file alone, and what another file says may be written into it."""
+    for name in ("inner_of_two", "outer_of_two"):
+        monkeypatch.setitem(sys.modules, name, None)
+    inner, outer = tmp_path / "inner_of_two.py", tmp_path / "outer_of_two.py"
+    words = "from certifit.numerics.compiled.compiling import called_by_loops, called_from_python\n"
+    outer.write_text(
+        f"{words}from inner_of_two import one\n@called_from_python\ndef two(x):\n    return 2.0 * one(x)\n"
+    )
+
+    def answer(factor, at):
+        inner.write_text(f"{words}@called_by_loops\ndef one(x):\n    return {factor} * x\n")
+        os.utime(inner, (at, at))
+        os.utime(outer, (1e9, 1e9))
+        load(inner)
+        return load(outer).two(1.0)
+
+    now = time.time()
+    assert answer(1.0, 1e9) == 2.0
+    for index in (tmp_path / "__pycache__").glob("*.nbi"):
+        os.utime(index, (now - 60, now - 60))
+    assert answer(3.0, now - 30) == 6.0
+
+
+def test_what_was_compiled_of_types_that_are_gone_is_forgotten(loop, monkeypatch):
+    """Numba reads all that it knows of a loop, before it looks at whether the file has changed."""
+    assert loop()(np.arange(3.0)) == 5.0
+    load_overload = FunctionCache.load_overload
+
+    def gone(cache, *arguments):
+        if again.is_on_disk():
+            raise AttributeError("Can't get attribute 'Room' on <module 'squares'>")
+        return load_overload(cache, *arguments)
+
+    again = loop()
+    monkeypatch.setattr(FunctionCache, "load_overload", gone)
+    assert again(np.arange(3.0)) == 5.0
+    assert again.is_on_disk()
 
 
 @pytest.mark.compiled

@@ -108,6 +108,17 @@ def test_missing_values_go_to_the_side_that_gains():
     assert apart.tree_.threshold[0] == np.inf
 
 
+def test_leaves_of_nothing_but_zeros_are_proved():
+    """The mean of a leaf is the root's and a difference from it: of 0 that leaves -1e-30 beside amounts of 2."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3)).round(1)
+        y, w = (X[:, 0] > 0) * rng.integers(0, 3, 60).astype(float), rng.random(60)
+        model = DecisionTreeRegressor(max_depth=3).fit(X, y, w)
+        assert model.certificate_.holds
+        assert audit(model, X, y, sample_weight=w).holds
+
+
 def test_zero_weights_are_no_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)

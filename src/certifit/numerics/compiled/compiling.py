@@ -9,11 +9,12 @@ for a compiled loop on disk.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from pathlib import Path
@@ -57,7 +58,9 @@ class CompiledLoop:
             return (self._dispatcher or self.dispatcher)(*arguments)
         except OSError:  # loops read and write no files, but what Numba compiled is written to one
             self._go_on_without_files()
-            return self.dispatcher(*arguments)
+        except (AttributeError, ImportError):  # nor have they attributes: what was compiled knew types that are gone
+            self._forget_files()
+        return self.dispatcher(*arguments)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -77,6 +80,8 @@ class CompiledLoop:
                         raise
                     self._go_on_without_files()
                     self._dispatcher = numba.njit(**known | self._cache_option())(function)
+                if CompiledLoop._is_kept and hasattr(self._dispatcher, "stats"):
+                    self._forget_outdated()
         return self._dispatcher
 
     def _cache_option(self) -> dict[str, Any]:
@@ -93,6 +98,28 @@ class CompiledLoop:
         self._dispatcher = None
         for loop in self._called_loops().values():
             loop._go_on_without_files()
+
+    def _forget_files(self) -> None:
+        """Compile anew, whatever is on disk."""
+        for index in self._index_files():
+            index.unlink(missing_ok=True)
+        self._dispatcher = None
+        for loop in self._called_loops().values():
+            loop._forget_files()
+
+    def _forget_outdated(self) -> None:
+        """Drop from the disk what is older than a file of a loop it calls: Numba looks at its own file alone."""
+        times = [path.stat().st_mtime for path in self._sources() if path.exists()]
+        newest = max((at for at in times if at <= time.time()), default=-math.inf)
+        for index in self._index_files():
+            with suppress(OSError):  # it cannot be written to, or another process was first
+                if index.stat().st_mtime < newest:
+                    index.unlink()
+
+    def _sources(self) -> set[Path]:
+        """The files of this loop, and of all that it calls."""
+        own = {Path(self.py_func.__code__.co_filename)}
+        return own.union(*(loop._sources() for loop in self._called_loops().values()))
 
     def _called_loops(self) -> dict[str, CompiledLoop]:
         """The loops that this one calls, by their names in it."""
@@ -119,10 +146,14 @@ class CompiledLoop:
 
     def is_on_disk(self) -> bool:
         """Whether it was compiled before, in this process or in another, for any types of arguments."""
+        return any(self._index_files())
+
+    def _index_files(self) -> Iterator[Path]:
+        """Where Numba notes for which types of arguments this loop was compiled."""
         code = self.py_func.__code__
         source = Path(code.co_filename)
         name = f"{source.stem}.{self.py_func.__qualname__}-{code.co_firstlineno}"
-        return any(self._cache_folder(source).glob(f"{name}.*.nbi"))
+        return self._cache_folder(source).glob(f"{name}.*.nbi")
 
     def _cache_folder(self, source: Path) -> Path:
         """Where Numba keeps what it compiled of this file; beside the file it is found without loading Numba."""
