@@ -125,8 +125,8 @@ def _amounts(
             size[k] += size[child] + weight[child] * np.abs(step)
     mean = value + moved / heavy
     off = np.abs(moved) / heavy if tree.clips is None else np.abs(tree.clipped(mean) - value)
-    # A claimed mean is a float: it may be off by its own last digit, and by the rounding of what was summed. A mean of
-    # 0 is found as the sum of two numbers beside the largest of all: what is left of them has the rounding of rounding.
+    # A claimed mean is a float: it may be off by its own last digit, and by the rounding of what was summed. One of 0
+    # is the sum of two numbers as large as others' means: what is left of them is the rounding of rounding.
     allowed = 4 * EPS * np.abs(value) + n_error * (size / heavy + EPS * np.abs(value).max()) + np.finfo(float).tiny
     if tree.clips is not None:  # a value may be the middle of others
         allowed = allowed + 4 * EPS * np.abs(value).max()
