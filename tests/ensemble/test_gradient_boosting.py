@@ -70,6 +70,19 @@ def test_classes_give_the_probabilities_of_scikit_learn(classes, loss):
     assert ours.certificate_.holds
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
+def test_leaves_of_nothing_but_zeros_are_proved(loss):
+    """Of 0 rounding leaves about 1e-30 beside amounts of 20."""
+    for seed in (1, 9, 17, 21):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3)).round(1)
+        y = (X[:, 0] > 0) * rng.integers(0, 3, 60) * 10.0 ** rng.integers(-3, 6)
+        w = rng.random(60)
+        model = GradientBoostingRegressor(n_estimators=5, loss=loss).fit(X, y, w)
+        assert model.certificate_.holds
+        assert audit(model, X, y, sample_weight=w).holds
+
+
 @pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile"])
 def test_robust_losses_come_as_low_as_those_of_scikit_learn(loss):
     """Leaves are quantiles, of which there may be several, or the best constants of Huber's loss."""

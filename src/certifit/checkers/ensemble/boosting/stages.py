@@ -180,7 +180,8 @@ def _row_parts(loss: PlainScoreLoss, y: Array, F: Array, step: Array) -> tuple[A
     """What each row adds to the sums of its leaves, for every score, whose full steps are `step` (n, k)."""
     if isinstance(loss, PlainQuantile | PlainQuantiles | PlainHuber):
         rest = y[:, None] - F
-        near = 64 * EPS * (np.abs(rest) + np.abs(step) + np.abs(y)[:, None] + np.abs(F))
+        sizes = np.abs(rest) + np.abs(step) + np.abs(y)[:, None] + np.abs(F)
+        near = 64 * EPS * (sizes + EPS * np.abs(y).max(initial=0.0))  # values of 0 have the rounding of rounding
         if isinstance(loss, PlainHuber) and loss.delta > 0:
             away = loss.slope(rest, step)
             return away, np.ones(F.shape), np.abs(away) + near / EPS
