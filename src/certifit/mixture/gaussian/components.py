@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit.checkers.mixture.gaussian import stored_rounding
-from certifit.mixture.gaussian.covariance_shapes import SHAPES, CovarianceShape
+from certifit.mixture.gaussian.covariance_shapes import SHAPES, CovarianceShape, DiagonalCovariances
 from certifit.mixture.gaussian.gaussian_loops import LOG_2PI, shift_rows
 from certifit.mixture.gaussian.missing_entries import (
     BatchPatterns,
@@ -118,7 +118,7 @@ class GaussianComponents:
     @property
     def leaves_out(self) -> bool:
         """Whether missing entries are left out: columns are independent, and all features are about the shift."""
-        return self.shape.independent and not len(self.far)
+        return isinstance(self.shape, DiagonalCovariances) and not len(self.far)
 
     @cached_property
     def observed_coefficients(self) -> Array:
@@ -235,6 +235,7 @@ class GaussianComponents:
 
     def _observed_sums(self, observed: Array, R: Array) -> tuple[Array, Array]:
         """Return the same sums of rows whose missing entries have a component's own mean and variance."""
+        assert isinstance(self.shape, DiagonalCovariances)
         n, m = R.sum(axis=1), self.means
         squares, entries, seen = np.split(R @ observed.T, 3, axis=1)
         unseen = np.maximum(n[:, None] - seen, 0.0)

@@ -18,7 +18,6 @@ row after row.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -38,8 +37,6 @@ def pair_coefficients(P: Array) -> Array:
 
 class CovarianceShape(ABC):
     """What EM needs to know of a shape of covariances."""
-
-    independent: ClassVar[bool] = False  # whether the columns are, within a component
 
     @abstractmethod
     def width(self, d: int) -> int:
@@ -73,10 +70,6 @@ class CovarianceShape(ABC):
     @abstractmethod
     def reduce(self, pairs: Array, d: int) -> Array:
         """Return sums of q (k, width), given sums of all products of pairs (k, d (d + 1) / 2)."""
-
-    def reduce_squares(self, squares: Array) -> Array:
-        """Return the same where columns are independent, given sums of squares (k, d)."""
-        raise NotImplementedError
 
     @abstractmethod
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
@@ -203,8 +196,6 @@ class TiedCovariances(FullCovariances):
 
 
 class DiagonalCovariances(CovarianceShape):
-    independent: ClassVar[bool] = True
-
     def width(self, d: int) -> int:
         return d
 
@@ -222,6 +213,7 @@ class DiagonalCovariances(CovarianceShape):
         return self.reduce_squares(pairs[:, i == j])
 
     def reduce_squares(self, squares: Array) -> Array:
+        """Return the same, given sums of squares (k, d)."""
         return squares
 
     def covariances(self, n: Array, mu: Array, second: Array, floor: Array) -> Array:
