@@ -154,3 +154,13 @@ def test_overlapping_classes_are_not_impossible():
     found = audit(theirs, X, y)
     assert found.kind == "optimal"
     assert not found.holds
+
+
+@pytest.mark.parametrize("name", ["deviance_", "n_parameters_", "df_resid_"])
+def test_numbers_of_the_likelihood_that_were_taken_away_are_missed(name):
+    X, y = two()
+    model = LogisticRegression(penalty=None).fit(X, y)
+    assert audit(model, X, y).holds
+    delattr(model, name)
+    with pytest.raises(DataError, match=f"without {name}"):
+        audit(model, X, y)

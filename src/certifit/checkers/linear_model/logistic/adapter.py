@@ -176,11 +176,16 @@ def _free_means(coef: Array, intercept: Array, settings: LogisticSettings) -> tu
 
 def _evidence(model: Any, settings: LogisticSettings) -> LogisticEvidence:
     """What our models say beside their coefficients; penalised and class-weighted fits have no covariance."""
+    likelihood = ("deviance_", "n_parameters_", "df_resid_")
     attributes = {
-        name: vars(model)[name]
-        for name in ("deviance_", "n_parameters_", "df_resid_", "covariance_")
-        if vars(model).get(name) is not None
+        name: vars(model)[name] for name in (*likelihood, "covariance_") if vars(model).get(name) is not None
     }
+    lost = [name for name in likelihood if name not in attributes]
+    if len(lost) in (1, 2):  # a fit leaves all of them, or none beside a penalty
+        raise DataError(
+            got=f"a {type(model).__name__} without {', '.join(lost)}",
+            wanted="the fitted attributes as its fit left them",
+        )
     unpenalised = settings.firth or settings.claim.lam + settings.claim.lam1 == 0
     size = np.size(model.coef_) + (np.size(model.intercept_) if settings.claim.intercept else 0)
     few = size <= InferenceTuning().covariance_parameters
